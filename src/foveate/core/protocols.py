@@ -17,7 +17,8 @@ class Scores:
     """What a scorer says of every turn, in the order of the turns.
 
     Attributes:
-        score: one value a turn, higher is better; where the scorer is calibrated, the probability that the turn is needed.
+        score: one value a turn, higher is better; where the scorer is calibrated, the probability that the turn is
+            needed.
         importance: AFM's class of each turn; None where the scorer has no opinion (all RELEVANT for packing).
         signals: named per-turn values behind the score, for the trace.
     """

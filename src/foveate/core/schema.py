@@ -1,8 +1,8 @@
 """What every part of foveate passes around: turns, conversations, questions.
 
 Frozen dataclasses of plain Python values. A turn holds what a chat message holds (OpenAI form) plus what a corpus knows
-about it (speaker, session, date). Gold labels live in `Evidence`, apart from the text a method may see: methods receive a
-`Query`, never a `Question`.
+about it (speaker, session, date). Gold labels live in `Evidence`, apart from the text a method may see: methods receive
+a `Query`, never a `Question`.
 """
 
 from __future__ import annotations

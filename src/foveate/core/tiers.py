@@ -29,7 +29,8 @@ class Importance(IntEnum):
 class Thresholds:
     """Scores from which a turn is meant to be FULL (`high`) or COMPRESSED (`mid`); plain `>=`, no epsilon.
 
-    The defaults are the values of AFM section 4.4. Algorithm 1 of the adaptive compression paper names them tau_s and tau_l.
+    The defaults are the values of AFM section 4.4. Algorithm 1 of the adaptive compression paper names them tau_s and
+    tau_l.
     """
 
     high: float = 0.45
