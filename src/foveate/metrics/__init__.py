@@ -1,0 +1,1 @@
+"""Pure metric functions: LoCoMo answers and evidence, retrieval, efficiency, statistics, calibration. No torch."""
