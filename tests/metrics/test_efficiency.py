@@ -6,7 +6,6 @@ import pytest
 
 from foveate.core.errors import DataError
 from foveate.metrics.efficiency import (
-    RatioSummary,
     compression_factor,
     percentile,
     ratio,
@@ -31,8 +30,9 @@ def test_an_empty_history_is_not_compressed() -> None:
 
 def test_mean_of_ratios_is_not_ratio_of_sums() -> None:
     found = summarise_ratios([512, 100], [2048, 100])
-    assert found == RatioSummary(mean=0.625, pooled=pytest.approx(612 / 2148))
-    assert round(612 / 2148, 4) == 0.2849
+    assert found is not None
+    assert found.mean == 0.625
+    assert found.pooled == pytest.approx(0.2849, abs=5e-5)
     assert summarise_ratios([], []) is None
 
 

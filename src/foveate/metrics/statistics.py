@@ -17,6 +17,7 @@ from foveate.core.errors import DataError
 
 RESAMPLES = 10_000
 SEED = 12345
+EXACT_LIMIT = 16
 Floats = NDArray[np.float64]
 
 
@@ -101,11 +102,11 @@ def two_stage_bootstrap(
 
 def sign_flip(deltas: Sequence[float]) -> float:
     """Exact two-sided p of the mean of paired differences: the share of the 2^n sign patterns whose mean is at least
-    as far from 0. Raises DataError for none or more than 20 differences.
+    as far from 0. Raises DataError for none or more than `EXACT_LIMIT` differences.
     """
     values = np.asarray(deltas, float)
-    if not 1 <= len(values) <= 20:
-        raise DataError(f"a sign-flip test of {len(values)} differences is not exact here: give 1 to 20")
+    if not 1 <= len(values) <= EXACT_LIMIT:
+        raise DataError(f"a sign-flip test of {len(values)} differences is not exact here: give 1 to {EXACT_LIMIT}")
     patterns = np.arange(2 ** len(values))[:, None] >> np.arange(len(values))
     sums = np.where(patterns & 1, -1.0, 1.0) @ values
     slack = 1e-12 * max(1.0, float(np.abs(values).sum()))

@@ -36,7 +36,7 @@ def tokens(text: str) -> list[str]:
 @lru_cache(maxsize=1)
 def _porter() -> _Stemmer:
     try:
-        from nltk.stem.porter import PorterStemmer  # pyright: ignore[reportMissingTypeStubs]
+        from nltk.stem.porter import PorterStemmer
     except ImportError as error:
         raise MissingExtraError("nltk", "eval") from error
     return cast(_Stemmer, PorterStemmer())
