@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Weights and vocabularies come from installed packages; a test that would reach for a hub fails instead.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("WANDB_MODE", "disabled")
+
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
@@ -27,4 +31,5 @@ def data_root() -> Path:
 
 @pytest.fixture(scope="session")
 def repo_root() -> Path:
+    """The top of the working tree."""
     return Path(__file__).resolve().parents[1]
