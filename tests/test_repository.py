@@ -15,25 +15,23 @@ ROOT = Path(__file__).resolve().parents[1]
 CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
 FOLDERS = ["checkpoints", "configs", "data", "docs", "scripts", "slurm", "src", "tests"]
 WEIGHTS = {".safetensors", ".onnx", ".pt", ".pth", ".bin", ".gguf", ".npz", ".npy", ".parquet"}
-THIRD_PARTY = set(
-    [
-        "locomo10.json",
-        "LOCCO.json",
-        "LOCCO_L.json",
-        "minilongbench_en.jsonl",
-        "ALL_train_rebuilt.jsonl",
-        "friendsqa_dev.json",
-        "friendsqa_tst.json",
-        "errors.json",
-        "dialogsum.dev.jsonl",
-        "dialogsum.test.jsonl",
-        "conj_dev.tsv",
-        "SNLI.txt",
-        "ProSeCCo_final.json",
-        "MTS-Dialog-TrainingSet.csv",
-        "MTS-Dialog-ValidationSet.csv",
-    ]
-)
+THIRD_PARTY = {
+    "locomo10.json",
+    "LOCCO.json",
+    "LOCCO_L.json",
+    "minilongbench_en.jsonl",
+    "ALL_train_rebuilt.jsonl",
+    "friendsqa_dev.json",
+    "friendsqa_tst.json",
+    "errors.json",
+    "dialogsum.dev.jsonl",
+    "dialogsum.test.jsonl",
+    "conj_dev.tsv",
+    "SNLI.txt",
+    "ProSeCCo_final.json",
+    "MTS-Dialog-TrainingSet.csv",
+    "MTS-Dialog-ValidationSet.csv",
+}
 
 
 @pytest.fixture(scope="module")
