@@ -1,0 +1,252 @@
+"""The adaptive compression rule: Eq. 1-6 of the adaptive-compression paper, with what it leaves open made exact.
+
+- Eq. 1: s = alpha sim + beta recency + gamma dependency, weights >= 0; sim is the cosine clamped at 0, recency is
+  0.5^(k/h).
+- dependency (undefined in the paper): see `DependencyRule`.
+- Eq. 2: tau_s and tau_l rise with the length of the history: see `AdaptiveThresholds`.
+- Eq. 3: see `DynamicBudget`. The paper's formula and its prose disagree on the sign; both are here.
+- Eq. 5-6: see `coherent`. As printed, the turn that contradicts the last reply is demoted, though it is the one that
+  could correct it; `guard` raises it instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foveate.core.errors import ConfigError
+from foveate.core.protocols import ImportanceClassifier, PolicyName, ScorerIndex, Scores
+from foveate.core.schema import Query, Turn
+from foveate.core.tiers import Importance, Thresholds
+from foveate.rules.afm import HALF_LIFE, recencies
+from foveate.rules.contradiction import ContradictionProb, LexicalContradiction
+from foveate.rules.dependency import DependencyRule
+from foveate.rules.hashing import ArrayEmbedder, HashingEmbedder, LazyVectors, turn_texts
+from foveate.rules.importance import KeywordImportance
+
+Floats = NDArray[np.float64]
+CoherenceMode = Literal["paper", "guard"]
+BudgetSign = Literal["paper", "prose"]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """alpha, beta and gamma of Eq. 1, each >= 0."""
+
+    similarity: float = 0.5
+    recency: float = 0.3
+    dependency: float = 0.2
+
+    def __post_init__(self) -> None:
+        least = min(self.similarity, self.recency, self.dependency)
+        if not least >= 0:
+            raise ConfigError(f"a weight of Eq. 1 is {least}: weights must be >= 0")
+
+
+def importance_score(similarity: float, recency: float, dependency: float, weights: Weights | None = None) -> float:
+    """Eq. 1 for one turn."""
+    w = weights or Weights()
+    return w.similarity * similarity + w.recency * recency + w.dependency * dependency
+
+
+def coherent(s: float, p: float, mode: CoherenceMode = "paper", weight: float = 0.5) -> float:
+    """Eq. 5-6 for one turn of importance s that contradicts the last reply with probability p.
+
+    `paper`: z = s (1 - p). `guard`: z = s + weight p, so that a contradicted fact is kept.
+    """
+    match mode:
+        case "paper":
+            return s * (1.0 - p)
+        case "guard":
+            return s + weight * p
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveThresholds:
+    """tau_s and tau_l of Eq. 2 for a history of n turns: fixed up to `reference` turns, then rising towards 1.
+
+    tau(n) = 1 - (1 - tau) (reference / n)^rate for n > reference. The paper says only that thresholds adapt with the
+    length of the context; this keeps tau_l <= tau_s and is the identity at rate 0. The values are ours and not tuned.
+    """
+
+    base: Thresholds = field(default_factory=lambda: Thresholds(high=0.30, mid=0.15))
+    reference: int = 64
+    rate: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.reference < 1 or self.rate < 0:
+            raise ConfigError(
+                f"thresholds adapt from reference={self.reference} at rate={self.rate}: give reference >= 1, rate >= 0"
+            )
+
+    def at(self, n: int) -> Thresholds:
+        """The thresholds for n turns."""
+        if n <= self.reference or self.rate == 0:
+            return self.base
+        shrink = (self.reference / n) ** self.rate
+        return Thresholds(high=1 - (1 - self.base.high) * shrink, mid=1 - (1 - self.base.mid) * shrink)
+
+
+def softmax(z: Sequence[float]) -> Floats:
+    """Probabilities proportional to exp(z); empty for no scores."""
+    values = np.asarray(z, dtype=np.float64)
+    if not len(values):
+        return values
+    e = np.exp(values - values.max())
+    return e / e.sum()
+
+
+def entropy(p: Sequence[float] | Floats) -> float:
+    """H = - sum p log p, in nats."""
+    positive = [float(x) for x in p if x > 0]
+    return -math.fsum(x * math.log(x) for x in positive) if positive else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicBudget:
+    """Eq. 3: the budget of a call from the entropy H (nats) of softmax(z) over n turns.
+
+    `paper`: B = B_max - lam H, as printed: uncertainty shrinks the budget. `prose`: B = B_max - lam (log n - H):
+    uncertainty grows it, as the paper's text says, and it never exceeds B_max. With `normalised`, H is divided by log n
+    and lies in [0, 1], so lam is the most that can be taken away, in tokens. The result is floored and clamped to
+    [b_min, B_max].
+
+    Attributes:
+        lam: lambda, tokens a nat (or tokens in all, normalised), >= 0.
+        sign: which of the two.
+        normalised: whether H is divided by log n.
+        b_min: the least budget.
+    """
+
+    lam: float = 64.0
+    sign: BudgetSign = "paper"
+    normalised: bool = False
+    b_min: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.lam >= 0 or self.b_min < 0:
+            raise ConfigError(f"dynamic budget has lam={self.lam}, b_min={self.b_min}: both must be >= 0")
+
+    def from_entropy(self, h: float, n: int, b_max: int) -> int:
+        """Eq. 3 for a given entropy over n turns."""
+        most = math.log(n) if n > 1 else 0.0
+        uncertain = h if self.sign == "paper" else most - h
+        if self.normalised:
+            uncertain = uncertain / most if most else 0.0
+        raw = math.floor(b_max - self.lam * max(0.0, uncertain))
+        return min(b_max, max(self.b_min, raw))
+
+    def budget(self, z: Sequence[float], b_max: int) -> int:
+        """Eq. 3 for the scores z of the turns."""
+        return self.from_entropy(entropy(softmax(z)), len(z), b_max)
+
+
+def dynamic_budget(
+    z: Sequence[float], b_max: int, lam: float, sign: BudgetSign = "paper", *, normalised: bool = False, b_min: int = 0
+) -> int:
+    """`DynamicBudget.budget` as one call."""
+    return DynamicBudget(lam=lam, sign=sign, normalised=normalised, b_min=b_min).budget(z, b_max)
+
+
+@dataclass(frozen=True, slots=True)
+class AccScorer:
+    """z of Eq. 6 for every turn, for the policy `topk` (Algorithm 1).
+
+    Attributes:
+        embedder: texts to unit vectors; each turn is embedded once, on first use.
+        weights: alpha, beta, gamma.
+        half_life: of the recency, in turns.
+        coherence: Eq. 5-6 as printed, or guarding what contradicts the last reply.
+        guard_weight: how much a certain contradiction adds in `guard`.
+        contradiction: ContradictionProb(u_i, r_{t-1}); not asked where there is no last reply (c = 1).
+        adaptive: the thresholds of Eq. 2 by length; the packer is given them by whoever builds it.
+        importance: classes for the packer, which the paper does not have; None leaves every turn RELEVANT.
+    """
+
+    embedder: ArrayEmbedder = field(default_factory=HashingEmbedder)
+    weights: Weights = field(default_factory=Weights)
+    half_life: float = HALF_LIFE
+    coherence: CoherenceMode = "paper"
+    guard_weight: float = 0.5
+    contradiction: ContradictionProb = field(default_factory=LexicalContradiction)
+    adaptive: AdaptiveThresholds = field(default_factory=AdaptiveThresholds)
+    importance: ImportanceClassifier | None = None
+    name: str = "acc"
+    policy: PolicyName = "topk"
+    calibrated: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.half_life > 0:
+            raise ConfigError(f"half_life={self.half_life} is not above 0: give the turns after which recency halves")
+        if not self.guard_weight >= 0:
+            raise ConfigError(f"guard_weight={self.guard_weight} is below 0: give guard_weight >= 0")
+
+    def open(self) -> ScorerIndex:
+        return _AccIndex(self)
+
+    def thresholds_at(self, n: int) -> Thresholds:
+        """tau_s and tau_l for a history of n turns (Eq. 2)."""
+        return self.adaptive.at(n)
+
+
+class _AccIndex:
+    def __init__(self, scorer: AccScorer) -> None:
+        self._scorer = scorer
+        self._vectors = LazyVectors(scorer.embedder)
+        self._dependency = DependencyRule()
+        self._texts: list[str] = []
+        self._classes: list[Importance] = []
+        self._reply: str | None = None
+        self._contradiction: list[float] = []
+
+    def append(self, turns: Sequence[Turn]) -> None:
+        texts = turn_texts(turns)
+        self._texts.extend(texts)
+        self._vectors.append(texts)
+        self._dependency.append(texts)
+        if self._scorer.importance is not None:
+            self._classes.extend(self._scorer.importance.classify(turn) for turn in turns)
+
+    def score(self, query: Query) -> Scores:
+        scorer = self._scorer
+        similarity = np.maximum(self._vectors.similarity(query.text), 0.0)
+        recency = recencies(len(self._texts), scorer.half_life)
+        dependency = self._dependency.values()
+        w = scorer.weights
+        s = w.similarity * similarity + w.recency * recency + w.dependency * dependency
+        p = self._contradictions(query.last_reply)
+        z = s * (1.0 - p) if scorer.coherence == "paper" else s + scorer.guard_weight * p
+        columns = {"similarity": similarity, "recency": recency, "dependency": dependency, "s": s, "contradiction": p}
+        return Scores(
+            score=z.tolist(),
+            importance=list(self._classes) if scorer.importance is not None else None,
+            signals={name: column.tolist() for name, column in columns.items()},
+        )
+
+    def _contradictions(self, reply: str | None) -> Floats:
+        """(n,) probabilities; those of earlier turns are kept as long as the reply stays the same."""
+        if not reply:
+            return np.zeros(len(self._texts))
+        if reply != self._reply:
+            self._reply, self._contradiction = reply, []
+        new = self._texts[len(self._contradiction) :]
+        if new:
+            self._contradiction.extend(self._scorer.contradiction.probabilities(new, reply))
+        return np.asarray(self._contradiction, dtype=np.float64)
+
+
+def acc_rule(
+    embedder: ArrayEmbedder | None = None, coherence: CoherenceMode = "paper", *, keyword_importance: bool = False
+) -> AccScorer:
+    """The rule with everything offline; `keyword_importance` adds the CRITICAL class the paper does not have."""
+    return AccScorer(
+        embedder=embedder or HashingEmbedder(),
+        coherence=coherence,
+        importance=KeywordImportance() if keyword_importance else None,
+        name=f"acc-{coherence}",
+    )

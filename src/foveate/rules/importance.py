@@ -1,0 +1,201 @@
+"""AFM's importance classes by keyword (section 3.2), for use without a chat model.
+
+The lexicon, in three parts, is the whole rule; the tests list what it must and must not catch.
+
+- CRITICAL: a first- or third-person statement of an allergy, intolerance, medication, medical condition or emergency;
+  a hard constraint ("must not", "never" as an order, "under no circumstances"); an explicit "remember that ...".
+  Figures of speech ("sick of this song", "allergic to mornings") and generic advice ("if you have any allergies") are
+  not.
+- TRIVIAL: nothing but greetings, thanks, agreement and filler.
+- RELEVANT: everything else: facts, preferences, plans, questions. What the lexicon does not know is RELEVANT, never
+  TRIVIAL, so other languages lose nothing but the CRITICAL class.
+
+English only. A keyword rule misses paraphrases ("nuts close my throat") and is no medical device.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foveate.core.schema import Turn
+from foveate.core.tiers import Importance
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_CLAUSE = re.compile(r"[^.!?;\n]+[.!?;\n]*")
+_TRIGGERS = _words(
+    "allerg anaphyla epi celiac coeliac intoleran diabet asthma seizure hemophilia haemophilia immunocomp "
+    "pacemaker dialysis pregnant diagnos condition disease failure disorder illness pressure hypertension cancer "
+    "chemo stroke attack insulin warfarin thinner metformin statin antibiotic blocker inhaler steroid opioid "
+    "ibuprofen aspirin lithium medic meds dose dosage take taking prescribed overdos suicid harm kill call "
+    "emergency breath chest must may shall circumstance negotiable breaker never can't cannot can_not not_allowed "
+    "not_able not_supposed hard strictly ever remember forget mind note important record"
+)
+_KEYS = tuple(key.replace("_", " ") for key in _TRIGGERS)
+
+_FIGURES = (
+    r"allerg(?:y|ic|ies) to (?:the |my |all |doing |any )*(?:mornings?|mondays?|work(?:ing)?|chores?|homework"
+    r"|commitment|drama|people|exercis\w*|cardio|responsibilit\w+|bullshit|bs|nonsense|fun|meetings?|cleaning|waking|early"
+    r"|deadlines?|stupid\w*)",
+    r"(?:stroke of (?:luck|genius|brilliance|midnight)|(?:back|breast|butterfly|brush) ?strokes?)",
+    r"pregnant pause",
+    r"(?:wardrobe|fashion|snack|chocolate|cake|coffee) emergency",
+    r"(?:an?|the|i'?m|am|being a|as a) (?:typical |true |real )?cancer(?= (?:and|so|by|sign|rising|sun|moon)\b|$|,)",
+    r"cancer (?:season|zodiac|sign|rising)",
+    r"(?:addicted|addiction) to (?:this|that|the|my|your|coffee|chocolate|tv|netflix|it|reading|these|games?|video)",
+    r"(?:gave|give|gives|giving|had|have|nearly had|almost had) (?:me |you |him |her |us )?(?:a )?heart attack",
+    r"heart attack(?= (?:when|from|at|on a plate)\b)",
+    r"(?:sugar|brain|adrenaline) (?:rush|overdose)",
+    r"overdos\w+ on (?:cute\w*|chocolate|tv|netflix|sugar|fun|coffee)",
+    r"(?:the|a|perfect|best) (?:prescription|medicine|cure)(?= (?:for|to)\b)",
+    r"(?:laughter|music|nature|laughing|dancing|time) is (?:truly |really )?(?:the |a )?(?:best |great )?medicine",
+    r"(?:best|good|own) medicine",
+    r"(?:suicide squad|seizure of|pain killer song)",
+)
+
+_GENERIC = (
+    r"\bif (?:you|anyone|someone|they) (?:have|has|had|suffer|are|is)\b",
+    r"\b(?:do|does|are|is|did|have|has) (?:you|anyone|they|your \w+|she|he)\b[^.]*"
+    r"\b(?:allerg|intoleran|medication|condition)",
+    r"\b(?:any|no|without|possible|common|potential)\b[^.]{0,30}\b(?:allerg|intoleran|medications?|conditions?)",
+    r"\bask (?:the |your )?\w+ (?:about|for)\b",
+)
+
+_MEDICAL = (
+    r"\ballerg(?:y|ies|ic)\b",
+    r"\banaphyla\w*",
+    r"\bepi-?pens?\b",
+    r"\b(?:celiac|coeliac)\b",
+    r"\b(?:lactose|gluten|dairy|fructose|histamine)[- ]intoleran\w*",
+    r"\bintolerant to\b|\bintolerance (?:to|of)\b",
+    r"\b(?:type (?:1|2|i|ii|one|two) )?diabet(?:es|ic)\b",
+    r"\b(?:asthma(?:tic)?|epilep(?:sy|tic)|seizures?|ha?emophilia\w*|immunocompromised|pacemaker|dialysis)\b",
+    r"\b(?:i'?m|i am|she'?s|is|am|wife|partner|sister|daughter|got|be) (?:\w+ (?:weeks|months) )?pregnant\b",
+    r"\bdiagnosed with\b|\b(?:got|gave|received) (?:\w+ ){0,2}diagnosis\b",
+    r"\b(?:heart|kidney|liver|lung|thyroid|autoimmune|medical|chronic) "
+    r"(?:condition|disease|failure|disorder|illness)\b",
+    r"\b(?:high|low) blood pressure\b|\bhypertension\b",
+    r"\b(?:has|have|had|with|beat|got|from) (?:\w+ )?cancer\b|\bchemo(?:therapy)?\b",
+    r"\b(?:had|has|suffered|having) (?:a |an |another )?(?:\w+ )?(?:stroke|heart attack)\b",
+    r"\b(?:i|he|she|they|we|must|to|should|you)\b[^.]{0,25}\b(?:take|takes|took|taking|on|prescribed|need|needs|inject)\b"
+    r"[^.]{0,25}\b(?:insulin|warfarin|blood thinners?|metformin|statins?|antidepressants?|antibiotics|beta[- ]blockers?"
+    r"|inhaler|steroids|opioids?|ibuprofen|aspirin|lithium|medication|medications|meds|medicine)\b",
+    r"\b(?:take|takes|taking|prescribed|dose|dosage)\b[^.]{0,40}\b\d+(?:[.,]\d+)? ?(?:mg|mcg|µg|milligrams?|units?)\b",
+    r"\bprescribed (?:me|him|her|us|them|a|an|some)\b",
+    r"\boverdos\w+",
+    r"\bsuicid\w*|\bself-?harm\w*|\bkill(?:ing)? myself\b",
+)
+
+_EMERGENCY = (
+    r"\bcall (?:911|999|112|000|an ambulance)\b",
+    r"\b(?:medical|family|real|actual) emergency\b|\b(?:this|it) is an emergency\b|\bit'?s an emergency\b",
+    r"\bemergency (?:contact|surgery|number)\b",
+    r"\b(?:can'?t|cannot|couldn'?t|trouble|difficulty) breath(?:e|ing)\b|\bchest pains?\b",
+)
+
+_CONSTRAINT = (
+    r"\b(?:must|may|shall) (?:not|never)\b|\bmustn'?t\b",
+    r"\bunder no circumstances?\b|\bnon-?negotiable\b|\bdeal-?breaker\b",
+    r"^(?:please |and |but |so |also |you (?:should|can|must) |always remember,? )*never "
+    r"(?!(?:mind|again|ever|been|had|have|thought|knew|know|gets?|fails?|gonna|too|a|an|in|seen|heard|really|stop|give|lose"
+    r"|underestimate|say|would|said|did|got|forget|ending|easy|gave|going|felt|dull|change|saw|done|came|found|met|went|took"
+    r"|made|\w+ed)\b)\w+",
+    r"\b(?:can'?t|cannot|can not|(?:am|is|are|'m|'s|'re) not (?:allowed|able) to|not supposed to) "
+    r"(?:eat|have|drink|consume|touch|be near) (?:any |anything (?:with|containing) )?(?:\w+ ){0,2}"
+    r"(?:peanuts?|nuts?|dairy|milk|gluten|wheat|shellfish|fish|meat|pork|beef|eggs?|soy|sugar|alcohol|caffeine|sesame|lactose)\b",
+    r"\bhard (?:limit|requirement|constraint|deadline|rule)\b",
+    r"\bstrictly (?:no|forbidden|prohibited|vegan|vegetarian|halal|kosher)\b",
+    r"\b(?:do not|don'?t) ever (?!forget|quit|give|lose|stop|change|doubt)\w+",
+)
+
+_REMEMBER = (
+    r"^(?:(?:please|and|so|also|but|ok|okay|just|always)[, ]+)*remember "
+    r"(?:that |this\b|this:|: ?|my |i |i'?m |i'?ve |never |not to )"
+    r"(?!(?:day|time|one|song|moment|night|place|photo|when|sometimes|staying|being|life|there|you'?re|you are|you can"
+    r"|epic)\b)"
+    r"[^?]*$",
+    r"\b(?:please|can you|could you|must|will you|need you to) remember (?:that|this|my|i|to)\b",
+    r"^(?:(?:please|and|so|also|but|just)[, ]+)*(?:don'?t|do not|never) forget (?:that i|my|i|i'?m|this)\b",
+    r"^(?:(?:please|and|so|also|but|just)[, ]+)*(?:keep in mind|bear in mind|take note|make a note|note) that\b",
+    r"\b(?:please|you must|must|need you to) (?:keep|bear) in mind\b|\bfor the record[,:]",
+    r"^important:",
+)
+
+_TRIVIAL_WORDS = frozenset(
+    _words(
+        "a absolutely agreed ah aha ahh all alright amazing and anytime awesome aww aw awww bet bye care catch cheers "
+        "cool congrats congratulations course dear definitely did do enjoy evening everyone exactly excellent "
+        "fantastic fine for fun friend glad good goodbye goodnight gotcha got great guys ha haha hahaha happy have "
+        "hear hello hey hi hmm hooray how i is it it's just k kidding know lol long lot lovely luck man me mhm mm mmm "
+        "morning much my nah nice night no nope of oh ok okay omg ooh one oops perfect please pleasure problem really "
+        "right same see seriously so soon sorry sounds splendid sure sweet take talk thank thanks that that's thats "
+        "the then there they this thx to today tonight too totally true ty u uh uhh um very wait welcome well what's "
+        "whatever wonderful worries wow yay yeah yep yes you you're your yup cute gorgeous incredible beautiful later "
+        "again afternoon day been are doing going we'll i'll let's be there"
+    )
+)
+_GREETING = frozenset(_words("hey hi hello bye thanks wow yeah congrats morning goodnight"))
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+
+
+def _any(patterns: Sequence[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{p})" for p in patterns), re.IGNORECASE)
+
+
+_FIGURE_RE, _GENERIC_RE = _any(_FIGURES), _any(_GENERIC)
+_MEDICAL_RE = _any(_MEDICAL)
+_ORDER_RE = _any(_EMERGENCY + _CONSTRAINT + _REMEMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordImportance:
+    """Importance by the lexicon of this module; a few microseconds a clause, no state."""
+
+    def classify(self, turn: Turn) -> Importance:
+        """The class of a turn's words; a turn without words is TRIVIAL."""
+        return classify_text(turn.text)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantImportance:
+    """One class for every turn; TRIVIAL is what the paper's code does without a client."""
+
+    value: Importance = Importance.TRIVIAL
+
+    def classify(self, turn: Turn) -> Importance:
+        """The constant, whatever the turn says."""
+        return self.value
+
+
+def classify_text(text: str) -> Importance:
+    """The class of one text."""
+    clauses = [c.strip() for c in _CLAUSE.findall(text.replace("’", "'"))]
+    if any(_is_critical(clause) for clause in clauses):
+        return Importance.CRITICAL
+    if all(_is_trivial(clause) for clause in clauses) and "?" not in text:
+        return Importance.TRIVIAL
+    return Importance.RELEVANT
+
+
+def _is_critical(clause: str) -> bool:
+    lowered = clause.lower()
+    if not any(key in lowered for key in _KEYS):
+        return False
+    literal = _FIGURE_RE.sub(" ", clause)
+    if _ORDER_RE.search(literal):
+        return True
+    return bool(_MEDICAL_RE.search(literal)) and not _GENERIC_RE.search(literal)
+
+
+def _is_trivial(clause: str) -> bool:
+    words = _WORD.findall(clause)
+    unknown = [w for w in words if w.lower() not in _TRIVIAL_WORDS]
+    if not unknown:
+        return True
+    greeted = len(words) <= 5 and words[0].lower() in _GREETING
+    return greeted and len(unknown) == 1 and unknown[0][:1].isupper()
