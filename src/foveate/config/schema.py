@@ -1,0 +1,215 @@
+"""The configuration of a training run: frozen dataclasses, each owned by the part it configures.
+
+Precedence: defaults here < the YAML file < dotted arguments on the command line. Every value is checked when the dataclass
+is built; what contradicts raises `ConfigError` before anything is loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from foveate.core.errors import ConfigError
+
+Tune = Literal["frozen", "top", "lora", "full"]
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ConfigError(message)
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Which conversations train, and which choose the checkpoint.
+
+    Attributes:
+        train: sources, each "synthetic:FILE.jsonl", "qmsum:train", "friendsqa:dev" or "locomo" (the training
+            conversations of `fold`, P1 of the evaluation protocol).
+        validation: sources of the same form; "locomo" stands for the validation conversations of `fold`.
+        fold: P1 fold, 0 to 4; needed where "locomo" is named.
+        max_turns: longer conversations are cut into pieces of this many turns that keep their own questions.
+        validation_questions: at most this many validation questions a conversation, evenly spaced; 0 takes all.
+    """
+
+    train: tuple[str, ...] = ("synthetic:data/synthetic/train.jsonl",)
+    validation: tuple[str, ...] = ("synthetic:data/synthetic/validation.jsonl",)
+    fold: int | None = None
+    max_turns: int = 1200
+    validation_questions: int = 0
+
+    def __post_init__(self) -> None:
+        _require(bool(self.train), "data.train is empty: name at least one source, such as synthetic:FILE.jsonl")
+        _require(self.fold is None or 0 <= self.fold <= 4, f"data.fold={self.fold}: folds are 0 to 4")
+        wants_fold = "locomo" in (*self.train, *self.validation)
+        _require(not wants_fold or self.fold is not None, "data names locomo: give data.fold, 0 to 4")
+        _require(self.max_turns >= 8, f"data.max_turns={self.max_turns}: give at least 8")
+        _require(self.validation_questions >= 0, f"data.validation_questions={self.validation_questions}: 0 or more")
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """The text encoder.
+
+    Attributes:
+        name: "minilm" (packaged all-MiniLM-L6-v2), a folder, or a hub id.
+        tune: "frozen" trains none of it, "top" the last `top_layers` layers, "lora" adapters, "full" everything.
+        top_layers: layers that train with `tune: top`.
+        lora_rank: rank of the adapters; alpha is twice the rank.
+        lora_dropout: dropout inside the adapters.
+        max_length: tokens a window; longer turns are the mean of their windows.
+        fresh_turns: turns a step encodes with gradients where the encoder trains; the rest come from vectors refreshed
+            at every epoch.
+    """
+
+    name: str = "minilm"
+    tune: Tune = "frozen"
+    top_layers: int = 3
+    lora_rank: int = 8
+    lora_dropout: float = 0.0
+    max_length: int = 128
+    fresh_turns: int = 48
+
+    def __post_init__(self) -> None:
+        _require(bool(self.name), "model.encoder.name is empty: give minilm, a folder or a hub id")
+        _require(self.max_length >= 8, f"model.encoder.max_length={self.max_length}: give at least 8")
+        _require(self.lora_rank >= 1, f"model.encoder.lora_rank={self.lora_rank}: give at least 1")
+        _require(self.fresh_turns >= 2, f"model.encoder.fresh_turns={self.fresh_turns}: give at least 2")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The scorer on top of the encoder.
+
+    Attributes:
+        encoder: see `EncoderConfig`.
+        fusion: "linear" is Eq. 1, a non-negative weighted sum of signals; "mlp" adds the contextual network.
+        width: hidden size.
+        mixer_window: turns on each side that the mixer attends to.
+        mixer_layers: layers of the mixer; its reach is window x layers.
+        context_layers: question-dependent layers over neighbouring turns.
+        context_kernel: turns such a layer sees, odd.
+        dropout: between layers.
+    """
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    fusion: Literal["linear", "mlp"] = "mlp"
+    width: int = 96
+    mixer_window: int = 3
+    mixer_layers: int = 1
+    context_layers: int = 2
+    context_kernel: int = 7
+    dropout: float = 0.2
+
+    def __post_init__(self) -> None:
+        _require(self.width >= 8 and self.width % 4 == 0, f"model.width={self.width}: give a multiple of 4, at least 8")
+        _require(self.context_kernel % 2 == 1, f"model.context_kernel={self.context_kernel}: give an odd number")
+        _require(0 <= self.dropout < 1, f"model.dropout={self.dropout}: give 0 <= dropout < 1")
+        _require(min(self.mixer_window, self.mixer_layers, self.context_layers) >= 0, "model: layer counts are 0 or more")
+
+
+@dataclass(frozen=True)
+class LossConfig:
+    """Weights of the evidence part of the task loss, and the packing it is taken through.
+
+    Attributes:
+        listwise: weight of the ranking term.
+        binary: weight of the calibration term.
+        packing: weight of -log P(evidence stays readable) under the relaxed packer.
+        budgets: tokens of the packings; one is drawn a batch.
+        temperature: T of the relaxation, in units of probability.
+    """
+
+    listwise: float = 1.0
+    binary: float = 0.5
+    packing: float = 0.25
+    budgets: tuple[int, ...] = (256, 512, 1024)
+    temperature: float = 0.05
+
+    def __post_init__(self) -> None:
+        _require(min(self.listwise, self.binary, self.packing) >= 0, "loss weights must not be negative")
+        _require(self.listwise + self.binary + self.packing > 0, "every loss weight is 0: there is nothing to train")
+        _require(bool(self.budgets) and min(self.budgets) > 0, f"loss.budgets={list(self.budgets)}: give positive tokens")
+        _require(self.temperature > 0, f"loss.temperature={self.temperature}: give a positive one")
+
+
+@dataclass(frozen=True)
+class OptimConfig:
+    """AdamW with warm-up and cosine decay.
+
+    Attributes:
+        lr: learning rate of the scorer's own layers.
+        encoder_lr: learning rate of what trains in the encoder.
+        weight_decay: decoupled; not on biases, norms and embeddings of position.
+        warmup_steps: steps of linear warm-up.
+        epochs: passes over the training questions.
+        questions: questions a batch; they share one conversation and its turn vectors.
+        accumulate: batches a step; the loss is summed over them and divided by their questions.
+        clip: largest gradient norm.
+    """
+
+    lr: float = 2e-3
+    encoder_lr: float = 3e-5
+    weight_decay: float = 0.05
+    warmup_steps: int = 50
+    epochs: int = 10
+    questions: int = 4
+    accumulate: int = 1
+    clip: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("lr", "encoder_lr", "clip"):
+            value = {"lr": self.lr, "encoder_lr": self.encoder_lr, "clip": self.clip}[name]
+            _require(value > 0, f"optim.{name}={value}: give a positive number")
+        for name, count in {"epochs": self.epochs, "questions": self.questions, "accumulate": self.accumulate}.items():
+            _require(count >= 1, f"optim.{name}={count}: give at least 1")
+        _require(self.warmup_steps >= 0, f"optim.warmup_steps={self.warmup_steps}: give 0 or more")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How the loop runs and what it leaves behind.
+
+    Attributes:
+        evaluate_every: epochs between validations; the best one is kept.
+        save_every: optimizer steps between checkpoints, 0 for one an epoch.
+        keep: newest checkpoints kept beside the best.
+        patience: validations without a better one before the run stops; 0 never stops early.
+        wandb: "off", "offline" or "online"; metrics.jsonl is the record either way.
+        cache: folder of turn vectors shared by runs; they are keyed by encoder, tokens and text.
+        resume: continue from the newest whole checkpoint in the run folder, where there is one.
+    """
+
+    evaluate_every: int = 2
+    save_every: int = 0
+    keep: int = 1
+    patience: int = 0
+    wandb: Literal["off", "offline", "online"] = "off"
+    cache: str = "runs/cache"
+    resume: bool = True
+
+    def __post_init__(self) -> None:
+        _require(self.evaluate_every >= 1, f"run.evaluate_every={self.evaluate_every}: give at least 1")
+        _require(self.keep >= 1, f"run.keep={self.keep}: give at least 1")
+        _require(min(self.save_every, self.patience) >= 0, "run.save_every and run.patience are 0 or more")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """One training run.
+
+    Attributes:
+        out: the run folder; what it needs to be understood and resumed lies in it.
+        seed: of initial weights, sample order and dropout.
+    """
+
+    out: str
+    seed: int = 13
+    data: DataConfig = field(default_factory=DataConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    loss: LossConfig = field(default_factory=LossConfig)
+    optim: OptimConfig = field(default_factory=OptimConfig)
+    run: RunConfig = field(default_factory=RunConfig)
+
+    def __post_init__(self) -> None:
+        _require(bool(self.out), "out is empty: name the run folder")

@@ -1,0 +1,124 @@
+"""The learned scorer as serving sees it: cached turn vectors, cheap signals, one small network a question.
+
+A backend (torch in `learned.scorer`, ONNX in `serving.onnx_scorer`) offers three functions; everything around them, the
+caching, the windows, the order, is here and is therefore the same in evaluation and in production. No torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+from foveate.core.protocols import PolicyName, Scores
+from foveate.core.schema import Query, Turn
+from foveate.signals.features import SIGNAL_NAMES, SignalIndex
+from foveate.signals.lexical import Floats, Growing
+
+
+class VectorModel(Protocol):
+    """What a backend offers.
+
+    Attributes:
+        name: for traces and result rows.
+        dim: length of a turn's vector.
+        width: length of a mixed vector.
+        reach: turns on each side that a mixed vector depends on.
+        policy: the packing policy that did best on the model's validation data.
+    """
+
+    name: str
+    dim: int
+    width: int
+    reach: int
+    policy: PolicyName
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """(n, dim) unit vectors."""
+        ...
+
+    def mix(self, vectors: Floats) -> Floats:
+        """(n, dim) -> (n, width): each turn in the light of its neighbours, whatever the question."""
+        ...
+
+    def head(self, vectors: Floats, mixed: Floats, query: Floats, signals: Floats) -> Floats:
+        """(n, dim), (n, width), (dim,), (n, s) -> (n,) probability that each turn is needed."""
+        ...
+
+
+def turn_text(turn: Turn) -> str:
+    """What the encoder reads of a turn: its date, who speaks, and the words."""
+    return " ".join(filter(None, (turn.date, f"{turn.speaker or turn.role}:", turn.text)))
+
+
+class VectorScorer:
+    """A calibrated scorer over cached turn vectors. Source: foveate's own model (docs/architecture.md)."""
+
+    calibrated = True
+
+    def __init__(self, model: VectorModel) -> None:
+        self.model = model
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def policy(self) -> PolicyName:
+        return self.model.policy
+
+    def open(self) -> VectorIndex:
+        """A fresh index for one conversation."""
+        return VectorIndex(self.model)
+
+
+class VectorIndex:
+    """Vectors and signals of one growing conversation. Each turn is encoded once; a new one re-mixes its neighbours only."""
+
+    def __init__(self, model: VectorModel) -> None:
+        self._model = model
+        self._signals = SignalIndex()
+        self._vectors = Growing(model.dim)
+        self._mixed = Growing(model.width)
+        self._queries: dict[str, Floats] = {}
+        self._waiting: list[Turn] = []
+
+    def append(self, turns: Sequence[Turn]) -> None:
+        """Take further turns; they are encoded together, on first use."""
+        self._signals.append(turns)
+        self._waiting.extend(turns)
+
+    def score(self, query: Query) -> Scores:
+        """The probability that each turn is needed to answer, with its signals."""
+        self._encode_waiting()
+        signals = self._signals.signals(query)
+        if not len(self._vectors):
+            return Scores(score=[])
+        vector = self._query_vector(query.text)
+        prob = self._model.head(self._vectors.view, self._mixed.view, vector, signals)
+        named = {name: signals[:, k] for k, name in enumerate(SIGNAL_NAMES)}
+        return Scores(score=prob.tolist(), signals={"cosine": self._vectors.view @ vector, **named})
+
+    def remember(self, texts: Sequence[str]) -> None:
+        """Encode many questions at once, where they are known beforehand."""
+        for text, vector in zip(texts, self._model.encode(texts), strict=True):
+            self._queries[text] = vector
+
+    def _query_vector(self, text: str) -> Floats:
+        if text not in self._queries:
+            return self._model.encode([text])[0]
+        return self._queries[text]
+
+    def _encode_waiting(self) -> None:
+        if not self._waiting:
+            return
+        old, reach = len(self._vectors), self._model.reach
+        self._vectors.extend(self._model.encode([turn_text(t) for t in self._waiting]))
+        self._waiting = []
+        stale = max(0, old - reach)
+        seen_from = max(0, stale - reach)
+        mixed = self._model.mix(self._vectors.view[seen_from:])[stale - seen_from :]
+        self._mixed.extend(mixed[old - stale :])
+        self._mixed.replace(stale, mixed[: old - stale])
+
+
