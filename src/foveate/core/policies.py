@@ -1,0 +1,181 @@
+"""The walking policies: take items in some order, keep each in the best form that fits, pass over what does not.
+
+`afm` and `topk` follow their papers as published. `newest` and `score` (and `optimal`, in `core.knapsack`) keep a
+promise the papers do not make, the critical guard: a critical item is never dropped or reduced to a stub while an
+item that is neither critical nor pinned is kept. If the cheapest text forms of all critical items fit together they
+are kept from the start and may be upgraded; if not, only critical items are candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from foveate.core.problem import Columns, Option
+from foveate.core.tiers import Thresholds, Tier
+
+
+class Walk:
+    """The tokens left, the headers paid and the choices made so far."""
+
+    __slots__ = ("_cost", "_header", "_section", "choice", "columns", "left", "paid", "passed", "restricted")
+
+    def __init__(self, columns: Columns, budget: int) -> None:
+        self.columns = columns
+        self.left = budget - columns.fixed
+        self.paid = set(columns.paid)
+        self.choice = [Tier.DROP] * len(columns.cost)
+        self.passed = [-1] * len(columns.cost)
+        self.restricted = False
+        self._cost = columns.cost
+        self._section = columns.section
+        self._header = columns.header
+        for item in columns.pinned:
+            self.choice[item] = Tier.FULL
+
+    def full(self, item: int) -> bool:
+        """Keeps the item in FULL where it fits."""
+        return self._take(item, self._cost[item], Tier.FULL)
+
+    def option(self, item: int, option: Option | None) -> bool:
+        """Keeps the item in this form where there is one and it fits."""
+        return option is not None and self._take(item, option.cost, option.tier)
+
+    def pass_over(self, item: int) -> None:
+        self.passed[item] = self.left
+
+    def _take(self, item: int, cost: int, tier: Tier) -> bool:
+        section = self._section[item]
+        if section >= 0 and section not in self.paid:
+            if cost + self._header[section] > self.left:
+                return False
+            self.paid.add(section)
+            self.left -= self._header[section]
+        elif cost > self.left:
+            return False
+        self.left -= cost
+        self.choice[item] = tier
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What the critical guard demands of a policy.
+
+    Attributes:
+        base: the form each critical item is kept in from the start; empty where they do not all fit.
+        candidates: the items that may (still) be kept or upgraded, ascending.
+        restricted: whether these are the critical items alone.
+    """
+
+    base: dict[int, Option]
+    candidates: Sequence[int]
+    restricted: bool = False
+
+
+def guard(columns: Columns, budget: int) -> Guard:
+    """Applies the critical guard (see the module's text)."""
+    free = [item for item in range(len(columns.cost)) if item not in columns.pinned] if columns.pinned else None
+    everyone = range(len(columns.cost)) if free is None else free
+    if not columns.critical:
+        return Guard({}, everyone)
+    base = {item: _cheapest_text(columns, item) for item in columns.critical}
+    sections = {columns.section[item] for item in base} - columns.paid - {-1}
+    tokens = sum(option.cost for option in base.values()) + sum(columns.header[section] for section in sections)
+    if columns.fixed + tokens <= budget:
+        return Guard(base, everyone)
+    return Guard({}, columns.critical, restricted=True)
+
+
+def walk_afm(columns: Columns, budget: int) -> Walk:
+    """AFM section 3.3: oldest first; from the intended tier down to the first form that fits, else dropped.
+
+    A stub is tried only where it is cheaper than the text; where it is not, the text itself stands in, which costs no
+    more.
+    """
+    walk = Walk(columns, budget)
+    forms = columns.forms
+    for item in range(len(columns.cost)):
+        if item in columns.pinned:
+            continue
+        if walk.left < columns.least:
+            walk.pass_over(item)
+            continue
+        intended = columns.intended[item]
+        if intended is Tier.FULL and walk.full(item):
+            continue
+        if intended >= Tier.COMPRESSED and walk.option(item, forms.compressed(item)):
+            continue
+        stub = forms.stub(item)
+        if not (walk.full(item) if stub is None else walk.option(item, stub)):
+            walk.pass_over(item)
+    return walk
+
+
+def walk_topk(columns: Columns, budget: int, thresholds: Thresholds) -> Walk:
+    """Algorithm 1 of the adaptive compression paper, lines 5 to 7 and 10.
+
+    Candidates in FULL where z > tau_s and COMPRESSED where tau_l < z <= tau_s, by descending z, ties to the earlier
+    turn; what does not fit, or has no shorter form, is passed over.
+    """
+    walk = Walk(columns, budget)
+    score = columns.score
+    for item in sorted(range(len(score)), key=score.__getitem__, reverse=True):
+        if item in columns.pinned:
+            continue
+        if score[item] <= thresholds.mid:
+            break
+        if score[item] > thresholds.high:
+            taken = walk.full(item)
+        else:
+            taken = walk.left >= columns.least and walk.option(item, columns.forms.compressed(item, walk.left))
+        if not taken:
+            walk.pass_over(item)
+    return walk
+
+
+def walk_score(columns: Columns, budget: int) -> Walk:
+    """Descending score, ties to the earlier turn: FULL, else COMPRESSED, else passed over (EVALUATION section 11)."""
+    score = columns.score
+    guarded = guard(columns, budget)
+    return _walk_down(columns, budget, guarded, sorted(guarded.candidates, key=score.__getitem__, reverse=True))
+
+
+def walk_newest(columns: Columns, budget: int) -> Walk:
+    """Newest first: FULL, else COMPRESSED, else passed over."""
+    guarded = guard(columns, budget)
+    return _walk_down(columns, budget, guarded, sorted(guarded.candidates, reverse=True))
+
+
+def keep_base(walk: Walk, guarded: Guard) -> None:
+    """Keeps what the guard demands."""
+    walk.restricted = guarded.restricted
+    for item, option in guarded.base.items():
+        walk.option(item, option)
+
+
+def _walk_down(columns: Columns, budget: int, guarded: Guard, order: Iterable[int]) -> Walk:
+    walk = Walk(columns, budget)
+    keep_base(walk, guarded)
+    base, least, compressed = guarded.base, columns.least, columns.forms.compressed
+    for item in order:
+        if item in base:
+            _upgrade(walk, item, base[item])
+        elif walk.full(item):
+            continue
+        elif walk.left < least or not walk.option(item, compressed(item, walk.left)):
+            walk.pass_over(item)
+    return walk
+
+
+def _upgrade(walk: Walk, item: int, base: Option) -> None:
+    more = walk.columns.cost[item] - base.cost
+    if base.tier is not Tier.FULL and more <= walk.left:
+        walk.left -= more
+        walk.choice[item] = Tier.FULL
+
+
+def _cheapest_text(columns: Columns, item: int) -> Option:
+    full = Option(Tier.FULL, columns.cost[item], columns.value[item])
+    compressed = columns.forms.compressed(item)
+    return compressed if compressed is not None and compressed.cost < full.cost else full
