@@ -1,0 +1,369 @@
+"""One session of a synthetic conversation, told turn by turn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from random import Random
+
+from foveate.core.schema import Part, Turn
+from foveate.corpora.synthetic import bank, moments
+from foveate.corpora.synthetic.bank import Fact, Slot, Topic
+from foveate.corpora.synthetic.world import Instance, Person, Stated, World
+
+_LOWER_AFTER_LEAD = frozenset(
+    "the my we it they when after for no what there last at all up give you somebody someone everybody everyone "
+    "they're yesterday three two".split()
+)
+PLAIN = 0.6
+"""Share of full statements that are told outright; their words are nearer to the question's."""
+SHORT = 0.35
+"""Share of prompted statements that lean on the prompt."""
+ELABORATE = 0.45
+"""Share of statements that go on with talk on their topic."""
+DIRECT = 0.4
+"""Share of prompts that ask outright, nearly as a question about the conversation would."""
+CHAT = 0.4
+"""Share of prompts that come after a remark on the topic."""
+
+_SECOND = (
+    ("{X}'s", "your"),
+    ("does {X}", "do you"),
+    ("is {X}", "are you"),
+    ("was {X}", "were you"),
+    ("has {X}", "have you"),
+    ("{X}", "you"),
+    ("{his}", "your"),
+    ("{himself}", "yourself"),
+    ("{him}", "you"),
+    ("{he}", "you"),
+)
+_SINCE = re.compile(r"\b(since|as of) \{when\}", re.IGNORECASE)
+_MY = re.compile(r"\bmy\b")
+
+
+class Session:
+    """One session: speakers alternate strictly; whoever's turn it is not, the other fills in."""
+
+    def __init__(self, rng: Random, world: World, index: int, today: date) -> None:
+        self.rng = rng
+        self.world = world
+        self.index = index
+        self.today = today
+        self.start = len(world.turns)
+        self.last = ""
+        self.topics: set[str] = set()
+        self.next = world.people[0] if world.people[1].helper else rng.choice(world.people)
+
+    def hold(self, length: int) -> None:
+        """Greet, talk until `length` turns are reached, and part."""
+        self._greet()
+        while self._length() < length:
+            self._thread()
+        self._part()
+
+    # -- speaking
+
+    def _length(self) -> int:
+        return len(self.world.turns) - self.start
+
+    def _speak(self, text: str, caption: str | None = None) -> str:
+        person = self.next
+        turn_id = f"D{self.index + 1}:{self._length() + 1}"
+        content = (Part("text", text), Part("image", caption)) if caption else text
+        turn = Turn(turn_id, person.role, content, person.name, str(self.index + 1), moments.day_text(self.today))
+        self.world.turns.append(turn)
+        self.next = self.world.other(person)
+        self.last = ""
+        return turn_id
+
+    def _line(self, section: str, person: Person) -> str:
+        """A phrase of talk.txt from `person`, who does not call an assistant by its name."""
+        lines: Sequence[str] = bank.talk()[section]
+        other = self.world.other(person)
+        if other.helper:
+            lines = [line for line in lines if "{P}" not in line]
+        return bank.fill(self._pick(lines), {"P": other.name})
+
+    def _pick(self, lines: Sequence[str]) -> str:
+        """One of the lines that have been used least in this conversation, its words chosen."""
+        least = min(self.world.uses[line] for line in lines)
+        line = self.rng.choice([line for line in lines if self.world.uses[line] == least])
+        self.world.uses[line] += 1
+        return bank.choose(self.rng, line)
+
+    def _chance(self, share: float) -> bool:
+        return self.rng.random() < share
+
+    def _yield_to(self, person: Person) -> None:
+        """Have the other one say something light when it is not `person`'s turn."""
+        if self.next is not person:
+            self._light()
+
+    def _light(self) -> None:
+        """A turn without facts from whoever is next, which fits what was said last."""
+        person = self.next
+        if person.helper:
+            section = self.rng.choice(("helpersmall", "helperask"))
+            self._speak(self._join(self._line("helperack", person), self._line(section, person)))
+            return
+        section = {"asked": "answer", "small": "smallreply"}.get(self.last, "small")
+        if self.last != "asked" and not self.world.other(person).helper and self._chance(0.3):
+            section = "bridge"
+        caption = self._line("caption", person) if self._chance(0.2) else None
+        ack = "" if self.last == "asked" else self._maybe("ack", 0.4, person)
+        more = self._maybe("small", 0.5, person)
+        self._speak(self._join(ack, self._line(section, person), more), caption)
+        self.last = "small" if more else section
+
+    def _maybe(self, section: str, share: float, person: Person) -> str:
+        return self._line(section, person) if self._chance(share) else ""
+
+    @staticmethod
+    def _join(*parts: str) -> str:
+        return " ".join(part for part in parts if part)
+
+    def _told(self, person: Person, core: str, more: str = "") -> str:
+        """A sentence dressed as speech: what goes before and after it varies."""
+        if self._chance(0.2):
+            core = _led(self._line("lead", person), core)
+        ack = self._maybe("thanks" if self.last == "prompt" else "ack", 0.4, person)
+        tail = self._maybe("tail", 0.55, person)
+        aside = "" if self.world.other(person).helper else self._maybe("small", 0.25, person)
+        return self._join(ack, core, more, tail, aside)
+
+    # -- the parts of a session
+
+    def _greet(self) -> None:
+        first, helper = self.next, self.world.people[1].helper
+        if helper:
+            self._speak(self._line("helperopen" if self._chance(0.5) else "small", first))
+            self._speak(self._line("helpergreet", self.next).replace("{P}", first.name))
+            return
+        self._speak(self._join(self._line("greet", first), self._maybe("small", 0.6, first)))
+        self._speak(self._join(self._line("reply", self.next), self._maybe("small", 0.6, self.next)))
+
+    def _part(self) -> None:
+        first, second = self.next, self.world.other(self.next)
+        self._speak(self._line("helperbye" if first.helper else "bye", first))
+        self._speak(self._line("helperbye" if second.helper else "bye2", second))
+
+    def _thread(self) -> None:
+        """One stretch of talk: an old matter taken up again, news, or nothing much."""
+        earlier = [i for i in self.world.instances if self._untouched(i)]
+        draw = self.rng.random()
+        if earlier and draw < 0.4:
+            self._revisit(self.rng.choice(earlier))
+        elif draw < 0.93:
+            self._news()
+        else:
+            self._light()
+            self._light()
+
+    def _untouched(self, instance: Instance) -> bool:
+        return not instance.foreign and instance.topic.name not in self.topics
+
+    def _news(self) -> None:
+        owner = self.world.people[0] if self.world.people[1].helper else self.rng.choice(self.world.people)
+        topic = self._choose_topic(owner)
+        if topic is None:
+            self._light()
+            return
+        self.topics.add(topic.name)
+        instance = Instance(topic, owner, self._draw_values(topic))
+        first, *rest = [fact for fact in topic.facts if fact.update is None]
+        self.world.instances.append(instance)
+        self._state(instance, first)
+        for fact in rest:
+            if self._chance(0.2):
+                instance.waiting.append(fact)
+            elif self._chance(0.85):
+                self._digress(instance, 0.3)
+                self._state(instance, fact)
+        if self._chance(0.4):
+            self._digress(instance, 1.0)
+        if self._chance(0.4):
+            self._third_person(instance)
+
+    def _revisit(self, instance: Instance) -> None:
+        """Come back to a topic later: mostly talk that repeats its words, at times a new fact or a changed one."""
+        topic, owner, partner = instance.topic, instance.owner, self.world.other(instance.owner)
+        self.topics.add(topic.name)
+        update = self._due_update(instance)
+        if update is not None and self._chance(0.6):
+            self._state(instance, update)
+            return
+        self._yield_to(partner)
+        hook = bank.fill(self._pick(topic.get("hook")), _to(owner, instance.values))
+        self._speak(self._join("" if partner.helper else self._maybe("ack", 0.3, partner), hook))
+        self.last = "prompt"
+        self._echo(instance)
+        if instance.waiting:
+            self._state(instance, instance.waiting.pop(0))
+        else:
+            self._digress(instance, 0.5)
+
+    def _digress(self, instance: Instance, share: float) -> None:
+        """Talk on the topic that carries none of its facts."""
+        if not self._chance(share):
+            return
+        partner = self.world.other(instance.owner)
+        if self.next is partner and partner.helper:
+            self._light()
+        elif self.next is partner:
+            asked = self._maybe("ask", 0.35, partner)
+            self._speak(self._join(self._maybe("ack", 0.5, partner), self._pick(instance.topic.get("chat")), asked))
+            self.last = "asked" if asked else ""
+        if self.last == "asked":
+            self._light()
+        elif self._chance(0.7):
+            self._echo(instance)
+
+    def _echo(self, instance: Instance) -> None:
+        caption = self._line("caption", instance.owner) if self._chance(0.2) else None
+        self._speak(self._told(instance.owner, self._echo_line(instance)), caption)
+
+    def _echo_line(self, instance: Instance) -> str:
+        return bank.fill(self._pick(instance.topic.get("echo")), instance.values)
+
+    # -- facts
+
+    def _state(self, instance: Instance, fact: Fact) -> None:
+        """Have the owner tell a fact, of their own accord or asked for it."""
+        old = self._replace_values(instance, fact) if fact.update else None
+        stated = self._tell(instance, fact)
+        if old is not None:
+            old.replaced_by = stated
+        instance.stated.append(stated)
+
+    def _tell(self, instance: Instance, fact: Fact) -> Stated:
+        owner, partner = instance.owner, self.world.other(instance.owner)
+        before: tuple[str, ...] = ()
+        split = [f"{question} >> {answer}" for question, answer in fact.pairs("split")]
+        unasked = partner.helper or self._chance(0.35)
+        if unasked:
+            self._yield_to(owner)
+            template = self._pick(fact.get("plain" if self._chance(PLAIN) else "say"))
+        elif split and self._chance(0.4):
+            question, template = self._pick(split).split(" >> ")
+            before = (self._prompt(instance, question),)
+        else:
+            self._prompt(instance, self._pick(self._prompts(instance, fact)))
+            told = "plain" if self._chance(PLAIN) else "say"
+            template = self._pick(fact.get("short" if self._chance(SHORT) else told))
+        moment = moments.draw(self.rng, self.today, fact.tense, since=_SINCE.search(template) is not None)
+        core = bank.fill(template, instance.values | _timed(moment) | {"P": partner.name})
+        captions = [bank.fill(text, instance.values) for text in fact.get("caption")]
+        caption = self.rng.choice(captions) if captions and self._chance(0.7) else None
+        more = self._echo_line(instance) if self._chance(ELABORATE) else ""
+        turn_id = self._speak(self._told(owner, core, more), caption)
+        dated = bool({"when", "When"} & bank.placeholders(template))
+        return Stated(fact, (*before, turn_id), self.index, dict(instance.values), moment, dated)
+
+    def _prompts(self, instance: Instance, fact: Fact) -> Sequence[str]:
+        """Ways to draw a fact out: at times the plain question, which before the topic is open may not name its key."""
+        plain = [text for text in fact.get("ask") if "{month}" not in text and "according" not in text]
+        if not instance.stated:
+            plain = [text for text in plain if not instance.topic.names_key(text)]
+        direct = bool(plain) and fact.update is None and self._chance(DIRECT)
+        return [to_second_person(text) for text in plain] if direct else fact.get("prompt")
+
+    def _prompt(self, instance: Instance, question: str) -> str:
+        """The partner's question that draws a fact out."""
+        partner = self.world.other(instance.owner)
+        self._yield_to(partner)
+        text = bank.fill(question, _to(instance.owner, instance.values) | {"P": instance.owner.name})
+        chat = self._pick(instance.topic.get("chat")) if not partner.helper and self._chance(CHAT) else ""
+        turn_id = self._speak(self._join(self._maybe("ack", 0.5, partner), chat, text))
+        self.last = "prompt"
+        return turn_id
+
+    def _third_person(self, instance: Instance) -> None:
+        """Somebody tells of a third person what the topic's first fact says: a distractor."""
+        topic = instance.topic
+        fact = next((f for f in topic.facts if f.get("other")), None)
+        teller = instance.owner if self.world.other(instance.owner).helper else self.world.other(instance.owner)
+        if fact is None:
+            return
+        values = self._draw_values(topic)
+        self._yield_to(teller)
+        turn_id = self._speak(self._told(teller, bank.fill(self._pick(fact.get("other")), values)))
+        moment = moments.draw(self.rng, self.today, "past")
+        foreign = Instance(topic, teller, values, foreign=True)
+        foreign.stated.append(Stated(fact, (turn_id,), self.index, values, moment))
+        self.world.instances.append(foreign)
+
+    def _due_update(self, instance: Instance) -> Fact | None:
+        """The update of a fact that was stated in an earlier session and still stands."""
+        for stated in instance.stated:
+            update = instance.topic.updated_by(stated.fact)
+            if update is not None and stated.replaced_by is None and stated.session < self.index:
+                return update
+        return None
+
+    def _replace_values(self, instance: Instance, update: Fact) -> Stated:
+        slot = instance.topic.slot_of(update.update or "")
+        old = {f"old_{column}": instance.values[column] for column in slot.columns}
+        instance.values = instance.values | self._draw_row(instance.topic, slot) | old
+        return next(s for s in instance.stated if instance.topic.updated_by(s.fact) is update)
+
+    # -- choosing
+
+    def _choose_topic(self, owner: Person) -> Topic | None:
+        """A topic the owner may have news on; now and then one that the other has talked about, or a repeat."""
+        open_ = [t for t in bank.topics() if self._may_have(t, owner)]
+        shared = [t for t in open_ if self.world.owned(t, self.world.other(owner))]
+        again = [t for t in open_ if self.world.owned(t, owner)]
+        draw = self.rng.random()
+        if shared and draw < 0.25:
+            return self.rng.choice(shared)
+        if again and draw < 0.5:
+            return self.rng.choice(again)
+        return self.rng.choice(open_) if open_ else None
+
+    def _may_have(self, topic: Topic, owner: Person) -> bool:
+        if topic.name in self.topics or not self._free_rows(topic, topic.slots[0]):
+            return False
+        return len(self.world.owned(topic, owner)) < (4 if topic.repeat else 1)
+
+    def _free_rows(self, topic: Topic, slot: Slot) -> list[tuple[str, ...]]:
+        return [row for row in slot.rows if (topic.name, row) not in self.world.used]
+
+    def _draw_values(self, topic: Topic) -> dict[str, str]:
+        values: dict[str, str] = {}
+        for slot in topic.slots:
+            values |= self._draw_row(topic, slot)
+        return values
+
+    def _draw_row(self, topic: Topic, slot: Slot) -> dict[str, str]:
+        """A row of values that nobody in this conversation has yet, while there are any."""
+        row = self.rng.choice(self._free_rows(topic, slot) or list(slot.rows))
+        self.world.used.add((topic.name, row))
+        return dict(zip(slot.columns, row, strict=True))
+
+
+def to_second_person(question: str) -> str:
+    """A question about {X} as one asks {X}."""
+    for third, second in _SECOND:
+        question = question.replace(third, second)
+    return question
+
+
+def _timed(moment: moments.Moment) -> dict[str, str]:
+    return {"when": moment.phrase, "When": moment.phrase[:1].upper() + moment.phrase[1:]}
+
+
+def _to(owner: Person, values: Mapping[str, str]) -> dict[str, str]:
+    """Values as the partner says them to their owner."""
+    return {key: _MY.sub("your", value) for key, value in values.items()} | owner.words()
+
+
+def _led(lead: str, core: str) -> str:
+    """`lead` before `core`, whose first word is written small where it is an ordinary word."""
+    word = core.split(" ", 1)[0].strip(",").lower()
+    if lead[-1] in ",:" and word in _LOWER_AFTER_LEAD:
+        core = core[0].lower() + core[1:]
+    elif lead[-1] == ",":
+        return core
+    return f"{lead} {core}"
