@@ -221,7 +221,14 @@ class _AccIndex:
         s = w.similarity * similarity + w.recency * recency + w.dependency * dependency
         p = self._contradictions(query.last_reply)
         z = s * (1.0 - p) if scorer.coherence == "paper" else s + scorer.guard_weight * p
-        columns = {"similarity": similarity, "recency": recency, "dependency": dependency, "s": s, "contradiction": p}
+        columns = {
+            "similarity": similarity,
+            "recency": recency,
+            "dependency": dependency,
+            "s": s,
+            "contradiction": p,
+            "z": z,
+        }
         return Scores(
             score=z.tolist(),
             importance=list(self._classes) if scorer.importance is not None else None,

@@ -20,18 +20,13 @@ from typing import Protocol
 
 from foveate.signals.lexical import content_terms, terms
 
-
-def _words(text: str) -> list[str]:
-    return text.split()
-
-
 _SENTENCE = re.compile(r"[^.!?;\n]+")
 _NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?![\w])")
 
-_NEGATORS = _words(
+_NEGATORS = (
     "not no never nothing none nobody neither nor cannot without avoid avoids avoiding avoided allergic allergy "
     "allergies intolerant intolerance quit stopped stop refuse refused dislike hate free lacks lack unable"
-)
+).split()
 _OPPOSITES = (
     "married single; married divorced; alive dead; vegetarian meat; vegan meat; vegan dairy; vegan cheese; hot "
     "cold; open closed; buy sell; bought sold; win lose; won lost; early late; morning evening; left right; true "
@@ -40,6 +35,8 @@ _OPPOSITES = (
     "father; sister brother; son daughter; husband wife; summer winter; monday tuesday; saturday sunday"
 )
 _MISMATCH, _NUMBERS = 0.8, 0.6
+MOST_SENTENCES = 200
+"""Of each text, so that two very long ones are not compared sentence by sentence."""
 
 
 class ContradictionProb(Protocol):
@@ -68,7 +65,7 @@ class _Sentence:
 
 @lru_cache(maxsize=1 << 16)
 def _sentences(text: str) -> tuple[_Sentence, ...]:
-    return tuple(_read(part) for part in _sentence_texts(text))
+    return tuple(_read(part) for part in _sentence_texts(text)[:MOST_SENTENCES])
 
 
 def _sentence_texts(text: str) -> list[str]:

@@ -26,14 +26,12 @@ _NEGATION = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\S*\d\S*|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|half|twice"
+    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|half|twice"
     r"|january|february|april|june|july|august|september|october|november|december"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|today|tomorrow|tonight|yesterday)\b|\b(?:March|May)\b",
     re.IGNORECASE,
 )
-_IDENTIFIER = re.compile(
-    r"`[^`\n]+`|\S+(?:://|@)\S+|\b\w*[a-z][A-Z]\w*|\b\w+_\w+|[A-Za-z]:\\\S+|(?<!\S)(?:\.{0,2}/)\S+"
-)
+_IDENTIFIER = re.compile(r"`[^`\n]+`|\w(?:://|@)\w|\b\w*[a-z][A-Z]\w*|\b\w+_\w+|[A-Za-z]:\\\S+|(?<!\S)(?:\.{0,2}/)\S+")
 _NAME = re.compile(r"(?:(?<=[^\W\d_] )|(?<=[^\W\d_][,;:] ))(?!I\b|I['’])[A-Z][^\W\d_]*(?:['’-][^\W\d_]+)*")
 
 

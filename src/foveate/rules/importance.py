@@ -22,20 +22,15 @@ from dataclasses import dataclass
 from foveate.core.schema import Turn
 from foveate.core.tiers import Importance
 
-
-def _words(text: str) -> list[str]:
-    return text.split()
-
-
 _CLAUSE = re.compile(r"[^.!?;\n]+[.!?;\n]*")
-_TRIGGERS = _words(
+_TRIGGERS = (
     "allerg anaphyla epi celiac coeliac intoleran diabet asthma seizure hemophilia haemophilia immunocomp "
     "pacemaker dialysis pregnant diagnos condition disease failure disorder illness pressure hypertension cancer "
     "chemo stroke attack insulin warfarin thinner metformin statin antibiotic blocker inhaler steroid opioid "
     "ibuprofen aspirin lithium medic meds dose dosage take taking prescribed overdos suicid harm kill call "
     "emergency breath chest must may shall circumstance negotiable breaker never can't cannot can_not not_allowed "
     "not_able not_supposed hard strictly ever remember forget mind note important record"
-)
+).split()
 _KEYS = tuple(key.replace("_", " ") for key in _TRIGGERS)
 
 _FIGURES = (
@@ -60,7 +55,7 @@ _FIGURES = (
 
 _GENERIC = (
     r"\bif (?:you|anyone|someone|they) (?:have|has|had|suffer|are|is)\b",
-    r"\b(?:do|does|are|is|did|have|has) (?:you|anyone|they|your \w+|she|he)\b[^.]*"
+    r"\b(?:do|does|are|is|did|have|has) (?:you|anyone|they|your \w+|she|he)\b[^.]{0,80}"
     r"\b(?:allerg|intoleran|medication|condition)",
     r"\b(?:any|no|without|possible|common|potential)\b[^.]{0,30}\b(?:allerg|intoleran|medications?|conditions?)",
     r"\bask (?:the |your )?\w+ (?:about|for)\b",
@@ -127,7 +122,7 @@ _REMEMBER = (
 )
 
 _TRIVIAL_WORDS = frozenset(
-    _words(
+    (
         "a absolutely agreed ah aha ahh all alright amazing and anytime awesome aww aw awww bet bye care catch cheers "
         "cool congrats congratulations course dear definitely did do enjoy evening everyone exactly excellent "
         "fantastic fine for fun friend glad good goodbye goodnight gotcha got great guys ha haha hahaha happy have "
@@ -137,9 +132,9 @@ _TRIVIAL_WORDS = frozenset(
         "the then there they this thx to today tonight too totally true ty u uh uhh um very wait welcome well what's "
         "whatever wonderful worries wow yay yeah yep yes you you're your yup cute gorgeous incredible beautiful later "
         "again afternoon day been are doing going we'll i'll let's be there"
-    )
+    ).split()
 )
-_GREETING = frozenset(_words("hey hi hello bye thanks wow yeah congrats morning goodnight"))
+_GREETING = frozenset("hey hi hello bye thanks wow yeah congrats morning goodnight".split())
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 

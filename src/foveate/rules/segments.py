@@ -23,7 +23,7 @@ _CLAUSE_END = re.compile(
     rf"[;；，]\s*|:\s+|[ \t]+[—–][ \t]+|,\s+(?=(?:and|but|so|because|which|while|although|though|since|when|where|if"
     rf"|then|yet|or else|who|as)\b)|(?<=[{CJK}])[、,]\s*",
 )
-_QUOTING = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」|\([^()\n]*\)|\S*\w(?:://|@)\S+")
+_QUOTING = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」|\([^()\n]*\)|(?<!\S)\S*\w(?:://|@)\S+")
 
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+(?:['’][^\W{CJK}]+)*")
 

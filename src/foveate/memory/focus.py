@@ -1,0 +1,268 @@
+"""FocusManager: AFM's interface (section 3.6) in front of any scorer, with a budget that holds and nothing dropped in
+silence.
+
+memory = FocusManager(counter="tiktoken:o200k_base")
+memory.add_message("user", "I'm allergic to peanuts.")
+memory.add_message("assistant", "Noted.")
+packed = memory.build_context("What should I eat in Bangkok?", budget_tokens=2000, system_preamble="Be brief.")
+client.chat.completions.create(model=..., messages=packed.messages)
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from foveate.core.context import ContextBuilder
+from foveate.core.errors import BudgetError
+from foveate.core.messages import read_messages
+from foveate.core.packed import Packed
+from foveate.core.protocols import PolicyName, Scorer, Scores, Summarizer
+from foveate.core.render import Renderer
+from foveate.core.schema import Query, Turn
+from foveate.core.tiers import Thresholds
+from foveate.core.tokens import TokenCounter
+from foveate.memory.choices import (
+    RendererName,
+    SummarizerName,
+    load_scorer,
+    pick_counter,
+    pick_renderer,
+    pick_summarizer,
+    thresholds_for,
+)
+from foveate.rules.acc import DynamicBudget
+
+
+class FocusManager:
+    """The memory of one conversation. Its methods may be called from several threads; each holds one lock.
+
+    Args:
+        scorer: "chat" (BM25, recency and keyword importance; needs nothing), "afm", "acc", another name in
+            `memory.choices`, the folder of an export (onnxruntime and tokenizers, no torch), or any object that offers
+            `core.protocols.Scorer`.
+        counter: how tokens are counted. "cautious" needs nothing and over-counts; give the reader's own tokenizer where
+            you can: a counter, "tiktoken:<encoding>", or the path of a tokenizer.json.
+        renderer: "chat" for OpenAI messages, "transcript" for one text, or a renderer.
+        summarizer: makes the COMPRESSED form: "heuristic", "heuristic-loose", a summarizer, or None for none.
+        policy: how turns are chosen; None takes the scorer's.
+        reserve: tokens of every budget that are left free, for instance for the reply.
+        thresholds: tau_high and tau_mid; None takes those that belong to the scorer (Eq. 2 adapts them to the length).
+        dynamic_budget: Eq. 3, which may use less than the budget given; None uses what it needs of the whole.
+    """
+
+    def __init__(
+        self,
+        scorer: str | Path | Scorer = "chat",
+        *,
+        counter: str | TokenCounter = "cautious",
+        renderer: RendererName | Renderer = "chat",
+        summarizer: SummarizerName | Summarizer | None = "heuristic",
+        policy: PolicyName | None = None,
+        reserve: int = 0,
+        thresholds: Thresholds | None = None,
+        dynamic_budget: DynamicBudget | None = None,
+    ) -> None:
+        self._scorer = load_scorer(scorer)
+        self._counter = pick_counter(counter)
+        self._renderer = pick_renderer(renderer)
+        self._summarizer = pick_summarizer(summarizer, self._counter)
+        self._policy: PolicyName = policy or self._scorer.policy
+        self._reserve = reserve
+        self._fixed_thresholds = thresholds
+        self._base_thresholds = thresholds or thresholds_for(self._scorer, 0)
+        self._dynamic = dynamic_budget
+        self._lock = threading.RLock()
+        self._added = 0
+        self._ids: set[str] = set()
+        self._restart(())
+
+    @property
+    def scorer(self) -> Scorer:
+        """What scores the turns."""
+        return self._scorer
+
+    @property
+    def counter(self) -> TokenCounter:
+        """What counts the tokens."""
+        return self._counter
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The history so far."""
+        with self._lock:
+            return tuple(self._builder.turns)
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._builder.turns)
+
+    def add_message(self, role: str, content: object, **fields: Any) -> str:
+        """Appends a message and returns its id. Nothing is scored or embedded yet; its tokens are counted.
+
+        Args:
+            role: system, developer, user, assistant or tool. System messages that open the history are pinned.
+            content: a string, a list of content parts in OpenAI form, or None.
+            fields: further keys of the message: tool_calls, tool_call_id, name, and foveate's own id, session, date,
+                pinned, link (see `core.messages`).
+
+        Raises:
+            ConversationError: the message cannot be read, or its id is taken.
+        """
+        return self.add_messages([{"role": role, "content": content, **fields}])[0]
+
+    def add_messages(self, messages: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Appends messages in OpenAI form and returns their ids; either all are added or none."""
+        with self._lock:
+            return self.add_turns(read_messages(self._prepared(messages)))
+
+    def add_turns(self, turns: Sequence[Turn]) -> list[str]:
+        """Appends turns as they are and returns their ids; either all are added or none."""
+        with self._lock:
+            self._builder.append(turns)
+            self._waiting.extend(turns)
+            self._added += len(turns)
+            self._ids.update(turn.id for turn in turns)
+            self._opening = self._opening and all(turn.role in ("system", "developer") for turn in turns)
+            return [turn.id for turn in turns]
+
+    def build_context(
+        self,
+        current_query: str,
+        budget_tokens: int,
+        system_preamble: str | None = None,
+        *,
+        reserve: int | None = None,
+    ) -> Packed:
+        """The messages to send: preamble, what the history gives for this query, and the query as the last user
+        message.
+
+        The query is not added to the history: add it, and the reply, once the reply is there. The newest assistant
+        message is r_{t-1} of Eq. 5. An empty history gives the preamble and the query.
+
+        Args:
+            current_query: the newest user message.
+            budget_tokens: tokens for all of it, the reserve included.
+            system_preamble: opens the context; never dropped.
+            reserve: overrides the manager's own.
+
+        Raises:
+            BudgetError: preamble, query, pinned turns and reserve do not fit; names the least budget.
+        """
+        kept_free = self._reserve if reserve is None else reserve
+        with self._lock:
+            query = Query(text=current_query, last_reply=self._last_reply())
+            scores = self.score(query)
+            lowered = self._budget(scores, budget_tokens, kept_free)
+            try:
+                return self._build(scores, lowered, query, system_preamble, kept_free)
+            except BudgetError as error:
+                if lowered >= budget_tokens:
+                    raise
+                return self._build(scores, min(error.least, budget_tokens), query, system_preamble, kept_free)
+
+    def score(self, query: Query) -> Scores:
+        """What the scorer says of every turn; new turns are handed to it first."""
+        with self._lock:
+            if self._waiting:
+                self._index.append(self._waiting)
+                self._waiting = []
+            return self._index.score(query)
+
+    def expand(self, turn_id: str) -> Turn:
+        """The original turn behind an id, for instance one that a stub carries.
+
+        Raises:
+            ConversationError: there is no such turn.
+        """
+        with self._lock:
+            return self._builder.expand(turn_id)
+
+    def remove(self, turn_id: str) -> Turn:
+        """Forgets one turn for good and returns it. Everything derived from the history is made anew.
+
+        Raises:
+            ConversationError: there is no such turn.
+        """
+        with self._lock:
+            gone = self._builder.expand(turn_id)
+            self._restart([turn for turn in self._builder.turns if turn.id != turn_id])
+            return gone
+
+    def clear(self) -> None:
+        """Forgets everything. Ids go on where they were, so an old id never means a new turn."""
+        with self._lock:
+            self._restart(())
+
+    def _restart(self, turns: Sequence[Turn]) -> None:
+        self._builder = ContextBuilder(
+            counter=self._counter,
+            renderer=self._renderer,
+            summarizer=self._summarizer,
+            thresholds=self._base_thresholds,
+        )
+        self._index = self._scorer.open()
+        self._waiting: list[Turn] = list(turns)
+        self._opening = all(turn.role in ("system", "developer") for turn in turns)
+        self._builder.append(turns)
+
+    def _prepared(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The messages with an id each; system messages are pinned only where they open the whole history.
+
+        What is no mapping is left for `read_messages` to refuse.
+        """
+        taken = self._ids | {str(message.get("id")) for message in messages if isinstance(message, Mapping)}
+        prepared: list[Mapping[str, Any]] = []
+        for place, message in enumerate(messages):
+            if isinstance(message, Mapping):
+                defaults: dict[str, Any] = {} if self._opening else {"pinned": False}
+                message = {**defaults, **message}
+                if message.get("id") is None:
+                    message["id"] = _fresh(self._added + place, taken)
+            prepared.append(message)
+        return prepared
+
+    def _last_reply(self) -> str | None:
+        replies = (turn.text for turn in reversed(self._builder.turns) if turn.role == "assistant" and turn.text)
+        return next(replies, None)
+
+    def _budget(self, scores: Scores, budget: int, reserve: int) -> int:
+        """Eq. 3 on what the reserve leaves, over the scorer's own scale (z of Eq. 6 where there is one)."""
+        if self._dynamic is None or budget <= reserve:
+            return budget
+        return self._dynamic.budget(scores.signals.get("z", scores.score), budget - reserve) + reserve
+
+    def _build(self, scores: Scores, budget: int, query: Query, preamble: str | None, reserve: int) -> Packed:
+        return self._builder.build(
+            self._on_base_thresholds(scores),
+            budget,
+            policy=self._policy,
+            query=query,
+            preamble=preamble,
+            include_query=True,
+            reserve=reserve,
+        )
+
+    def _on_base_thresholds(self, scores: Scores) -> Scores:
+        """Scores mapped so that the builder's fixed thresholds cut where the thresholds for this length cut (Eq. 2).
+
+        The map is linear and increasing, so order and tiers are what the moved thresholds would give; the trace keeps
+        the scorer's own z among the signals.
+        """
+        base = self._base_thresholds
+        now = self._fixed_thresholds or thresholds_for(self._scorer, len(scores.score))
+        if now == base or now.high == now.mid:
+            return scores
+        slope = (base.high - base.mid) / (now.high - now.mid)
+        return replace(scores, score=[base.mid + slope * (score - now.mid) for score in scores.score])
+
+
+def _fresh(number: int, taken: set[str]) -> str:
+    fresh = f"m{number}"
+    while fresh in taken:
+        fresh += "'"
+    taken.add(fresh)
+    return fresh

@@ -1,0 +1,511 @@
+"""FocusManager: AFM's interface, AFM's allergy scenario, and the faults the field reports against such memories."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate import FocusManager
+from foveate.core.errors import BudgetError, CheckpointError, ConfigError, ConversationError
+from foveate.core.protocols import Scores
+from foveate.core.schema import Query, Turn
+from foveate.core.tiers import Importance, Thresholds, Tier
+from foveate.core.tokens import EncodeCounter, load_counter
+from foveate.memory.choices import RULE_NAMES, load_scorer
+from foveate.rules.acc import AccScorer, AdaptiveThresholds, DynamicBudget
+from foveate.rules.afm import AfmScorer
+from foveate.rules.hashing import HashingEmbedder
+from foveate.rules.importance import ConstantImportance
+from foveate.rules.ranking import FunctionScorer, RecencyScorer
+
+CHARACTERS = EncodeCounter(lambda text: [ord(c) for c in text], "characters")
+
+ALLERGY = "Hi! I have a severe, life-threatening peanut allergy and I'm planning a trip to Thailand."
+QUESTION = "What are the best street foods I should try?"
+MEDIUM = [
+    ("user", ALLERGY),
+    ("assistant", "Thanks for telling me. I will keep your peanut allergy in mind for Thailand."),
+    ("user", "Which cities should I visit?"),
+    ("assistant", "Bangkok for temples and markets, Chiang Mai for mountains, Krabi for beaches. " * 6),
+    ("user", "How do I get from Bangkok to Chiang Mai?"),
+    ("assistant", "The night train takes about twelve hours; flights take a little over one. " * 6),
+    ("user", "Where can I watch Muay Thai?"),
+    ("assistant", "Lumpinee and Rajadamnern in Bangkok hold fights several nights a week. " * 6),
+    ("user", "the street food sounds AWESOME I wanna have it all"),
+]
+
+
+def memory(messages=(), **options) -> FocusManager:
+    manager = FocusManager(**options)
+    manager.add_messages([{"role": role, "content": content} for role, content in messages])
+    return manager
+
+
+def contents(packed) -> list:
+    return [message["content"] for message in packed.messages]
+
+
+# --- AFM's benchmark (EVALUATION section 8) ---
+
+
+@pytest.mark.parametrize("scorer", ["afm", "chat", "acc-guard"])
+@pytest.mark.parametrize("turns", [3, 9])
+def test_the_allergy_is_kept_in_the_short_and_the_medium_conversation(scorer: str, turns: int) -> None:
+    packed = memory(MEDIUM[:turns], scorer=scorer).build_context(QUESTION, 800, "You are a travel assistant.")
+    assert any("peanut" in c.lower() and "allerg" in c.lower() for c in contents(packed))
+    assert packed.trace[0].tier is Tier.FULL
+    assert packed.tokens <= 800
+
+
+def test_the_allergy_is_kept_under_a_budget_that_only_just_holds_it() -> None:
+    manager = memory(MEDIUM, scorer="chat")
+    least = BudgetFinder(manager).least()
+    packed = manager.build_context(QUESTION, least + manager.counter.count(ALLERGY) + 4)
+    assert any("peanut" in c and "allergy" in c for c in contents(packed))
+
+
+def test_the_public_offline_code_loses_the_allergy() -> None:
+    packed = memory(MEDIUM, scorer="afm-public-offline").build_context(QUESTION, 800)
+    assert packed.trace[0].tier is Tier.PLACEHOLDER
+    assert not any("peanut" in c and "allergy" in c for c in contents(packed)[:1])
+
+
+class BudgetFinder:
+    def __init__(self, manager: FocusManager) -> None:
+        self._manager = manager
+
+    def least(self, **options) -> int:
+        with pytest.raises(BudgetError) as caught:
+            self._manager.build_context(QUESTION, 0, **options)
+        return caught.value.least
+
+
+# --- AFM's interface ---
+
+
+def test_messages_come_out_in_order_with_preamble_first_and_query_last() -> None:
+    packed = memory(MEDIUM).build_context(QUESTION, 10_000, "Be brief.")
+    assert packed.messages[0] == {"role": "system", "content": "Be brief."}
+    assert packed.messages[-1] == {"role": "user", "content": QUESTION}
+    assert contents(packed)[1:-1] == [content for _, content in MEDIUM]
+    assert packed.stats.full == 9
+
+
+def test_ids_are_unique_and_never_used_again() -> None:
+    manager = memory(MEDIUM[:2])
+    third = manager.add_message("user", "x", id="m3")
+    fourth = manager.add_message("user", "y")
+    manager.clear()
+    fifth = manager.add_message("user", "z")
+    ids = ["m0", "m1", third, fourth, fifth]
+    assert len(set(ids)) == 5
+    with pytest.raises(ConversationError, match="taken"):
+        manager.add_message("user", "again", id=fifth)
+    assert [turn.id for turn in manager.turns] == [fifth]
+
+
+def test_an_empty_history_gives_preamble_and_query() -> None:
+    packed = FocusManager().build_context("Hello?", 100, "Be brief.")
+    assert contents(packed) == ["Be brief.", "Hello?"]
+    assert packed.trace == ()
+    assert packed.stats.turns == 0
+
+
+def test_expand_gives_back_what_a_stub_stands_for() -> None:
+    manager = memory(MEDIUM, scorer="afm-paper-offline")
+    packed = manager.build_context(QUESTION, 500)
+    stubs = [turn for turn in packed.trace if turn.tier is Tier.PLACEHOLDER]
+    assert stubs
+    for stub in stubs:
+        assert stub.turn_id in stub.emitted
+        assert manager.expand(stub.turn_id).text == stub.text
+    with pytest.raises(ConversationError, match="nope"):
+        manager.expand("nope")
+
+
+def test_a_removed_turn_is_gone_for_good() -> None:
+    manager = memory(MEDIUM)
+    gone = manager.remove("m0")
+    assert gone.text == ALLERGY
+    assert ALLERGY not in contents(manager.build_context(QUESTION, 10_000))
+    assert len(manager) == 8
+    with pytest.raises(ConversationError, match="m0"):
+        manager.remove("m0")
+
+
+def test_system_messages_are_pinned_only_where_they_open_the_history() -> None:
+    manager = memory(
+        [("system", "Rule one."), ("system", "Rule two."), ("user", "Hi there"), ("system", "Later note.")]
+    )
+    manager.add_message("system", "Latest note.")
+    assert [turn.pinned for turn in manager.turns] == [True, True, False, False, False]
+
+
+def test_the_reserve_is_left_free() -> None:
+    manager = memory(MEDIUM, reserve=200)
+    assert manager.build_context(QUESTION, 350).tokens <= 150
+    assert 150 < manager.build_context(QUESTION, 350, reserve=0).tokens <= 350
+
+
+def test_each_turn_is_embedded_once_and_not_before_it_is_needed() -> None:
+    class Counting(HashingEmbedder):
+        texts: list[str]
+
+        def embed(self, texts):
+            self.texts.extend(texts)
+            return super().embed(texts)
+
+    embedder = Counting(dim=64)
+    embedder.texts = []
+    manager = memory([("user", "a b"), ("user", "c d")], scorer=AfmScorer(embedder, ConstantImportance()))
+    assert embedder.texts == []
+    for _ in range(3):
+        manager.build_context("q", 100)
+    manager.add_message("user", "e f")
+    manager.build_context("q", 100)
+    assert sorted(embedder.texts) == ["a b", "c d", "e f", "q", "q", "q", "q"]
+
+
+def test_the_last_reply_reaches_the_scorer() -> None:
+    seen: list[str | None] = []
+
+    def fn(turns, query: Query):
+        seen.append(query.last_reply)
+        return [1.0] * len(turns)
+
+    manager = memory([("user", "hi")], scorer=FunctionScorer("spy", fn))
+    manager.build_context("q", 100)
+    manager.add_messages([{"role": "assistant", "content": "first"}, {"role": "user", "content": "ok"}])
+    manager.add_message("assistant", "second")
+    manager.add_message("assistant", None, tool_calls=[{"id": "c1", "function": {"name": "f", "arguments": "{}"}}])
+    manager.build_context("q", 100)
+    assert seen == [None, "second"]
+
+
+def test_a_users_own_scorer_and_policy_are_used() -> None:
+    longest = FunctionScorer("longest", lambda turns, query: [float(len(t.text)) for t in turns])
+    packed = memory(
+        [("user", "aa"), ("user", "b" * 30), ("user", "c")], scorer=longest, counter=CHARACTERS
+    ).build_context("q", 3 + 5 + 34)
+    assert contents(packed) == ["b" * 30, "q"]
+    assert memory(scorer=longest, policy="newest").build_context("q", 100).stats.policy == "newest"
+
+
+@pytest.mark.parametrize("name", RULE_NAMES)
+def test_every_named_rule_packs(name: str) -> None:
+    packed = memory(MEDIUM, scorer=name).build_context(QUESTION, 300, "Be brief.")
+    assert packed.tokens <= 300
+    assert contents(packed)[0] == "Be brief."
+
+
+def test_a_transcript_is_one_text() -> None:
+    packed = memory(MEDIUM[:2], renderer="transcript").build_context("And now?", 500)
+    assert packed.text.endswith("And now?")
+    assert len(packed.messages) == 1
+
+
+# --- Eq. 2 and Eq. 3 through the manager ---
+
+
+def test_thresholds_move_with_the_length() -> None:
+    fixed = AccScorer(adaptive=AdaptiveThresholds(Thresholds(0.30, 0.15), reference=2, rate=0.0))
+    moving = AccScorer(adaptive=AdaptiveThresholds(Thresholds(0.30, 0.15), reference=2, rate=0.5))
+    messages = [("user", f"Fact number {i} about peanuts") for i in range(12)]
+    kept = [memory(messages, scorer=s).build_context("peanuts", 5000).stats.full for s in (fixed, moving)]
+    assert kept[1] < kept[0]
+    n, scores = 12, moving.open()
+    scores.append([Turn(f"m{i}", "user", text) for i, (_, text) in enumerate(messages)])
+    z = scores.score(Query("peanuts")).score
+    assert kept[1] == sum(value > moving.thresholds_at(n).high for value in z)
+
+
+def test_the_dynamic_budget_is_used_and_never_breaks_the_call() -> None:
+    plain = memory(MEDIUM, scorer="bm25").build_context(QUESTION, 400)
+    shrunk = memory(MEDIUM, scorer="bm25", dynamic_budget=DynamicBudget(lam=60.0)).build_context(QUESTION, 400)
+    assert shrunk.tokens <= shrunk.budget < 400
+    assert shrunk.tokens < plain.tokens
+    tiny = memory(MEDIUM, scorer="bm25", dynamic_budget=DynamicBudget(lam=1e9)).build_context(QUESTION, 400)
+    assert contents(tiny) == [QUESTION]
+    with pytest.raises(BudgetError, match="a budget of 5 tokens"):
+        memory(MEDIUM, dynamic_budget=DynamicBudget(lam=1e9)).build_context(QUESTION, 5)
+
+
+# --- what the field's users trip on (FIELD.md) ---
+
+
+def tool_messages(result: str = "21 degrees") -> list[dict]:
+    calls = [{"id": f"c{k}", "type": "function", "function": {"name": "weather", "arguments": "{}"}} for k in (1, 2)]
+    return [
+        {"role": "user", "content": "Weather in Lyon and Oslo?"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c1", "content": result},
+        {"role": "tool", "tool_call_id": "c2", "content": "3 degrees"},
+        {"role": "assistant", "content": "Lyon 21, Oslo 3."},
+    ]
+
+
+@pytest.mark.parametrize("scorer", ["chat", "afm", "acc", "recency"])
+def test_a_tool_result_never_comes_without_its_call(scorer: str) -> None:
+    manager = FocusManager(scorer, counter=CHARACTERS)
+    manager.add_messages(tool_messages())
+    least = BudgetFinder(manager).least()
+    for budget in range(least, least + 260, 7):
+        roles = [m["role"] for m in manager.build_context(QUESTION, budget).messages]
+        assert roles.count("tool") in (0, 2)
+        for place, role in enumerate(roles):
+            assert role != "tool" or roles[place - 1] in ("assistant", "tool")
+
+
+def test_a_batch_of_tool_results_that_overflows_is_left_out_as_one() -> None:
+    manager = FocusManager(counter=CHARACTERS)
+    manager.add_messages(tool_messages("x" * 5000))
+    packed = manager.build_context("And in Lyon?", 300)
+    assert "tool" not in [m["role"] for m in packed.messages]
+    assert "Lyon 21, Oslo 3." in contents(packed)
+
+
+def test_a_last_message_beyond_the_budget_does_not_empty_the_context() -> None:
+    manager = memory([("user", "I moved to Lyon."), ("user", "word " * 4000)])
+    packed = manager.build_context("Where did I move?", 120)
+    assert "I moved to Lyon." in contents(packed)
+
+
+def test_a_query_or_pinned_turn_beyond_the_budget_names_the_least_budget() -> None:
+    manager = memory([("user", "hello")])
+    with pytest.raises(BudgetError) as caught:
+        manager.build_context("word " * 500, 100, "Be brief.")
+    assert manager.build_context("word " * 500, caught.value.least, "Be brief.").tokens == caught.value.least
+    manager.add_message("user", "pin " * 300, pinned=True)
+    with pytest.raises(BudgetError, match="pinned turn"):
+        manager.build_context("q", 100)
+
+
+def test_everything_that_is_sent_is_counted_once() -> None:
+    manager = FocusManager(counter=CHARACTERS)
+    manager.add_message("user", "four")
+    manager.add_message("assistant", None, tool_calls=[{"id": "c", "function": {"name": "ab", "arguments": "{}"}}])
+    packed = manager.build_context("q", 1000, "sys")
+    overhead = 3 + 4 * 4
+    assert packed.tokens == overhead + len("sys") + len("four") + len("c" + "ab" + "{}") + len("q")
+
+
+def test_lists_of_parts_are_priced_and_sent_untouched() -> None:
+    image = {
+        "type": "image_url",
+        "image_url": {"url": "data:image/png;base64," + base64.b64encode(b"x" * 9000).decode()},
+    }
+    manager = FocusManager(counter=CHARACTERS)
+    manager.add_message("user", [{"type": "text", "text": "Look at this"}, image])
+    packed = manager.build_context("What was it?", 3000)
+    assert packed.messages[0]["content"][1] == image
+    assert 1105 < packed.tokens < 1200
+    small = manager.build_context("What was it?", 600)
+    assert small.tokens <= 600
+    assert not any(isinstance(content, list) for content in contents(small))
+
+
+@pytest.mark.parametrize("content", [None, "", [], [{"type": "text", "text": ""}]])
+@pytest.mark.parametrize("scorer", ["chat", "afm", "acc"])
+def test_content_without_words_is_legal(content, scorer: str) -> None:
+    manager = FocusManager(scorer)
+    manager.add_message("assistant", content)
+    assert manager.build_context("", 100).tokens <= 100
+
+
+def test_short_prompts_are_left_alone_and_long_ones_hit_the_budget() -> None:
+    short = memory([("user", "We met Carol.")]).build_context("Who?", 4000)
+    assert contents(short) == ["We met Carol.", "Who?"]
+    long = memory([("user", f"Note {i}: the garden has {i} roses.") for i in range(500)])
+    packed = long.build_context("roses in the garden", 1000)
+    assert 960 <= packed.tokens <= 1000
+
+
+def test_cjk_is_not_under_counted_and_not_spaced() -> None:
+    sentence = "我对花生过敏。我们明天去曼谷，住在河边的酒店。"
+    packed = memory([("user", sentence)] * 20).build_context("花生", 200)
+    assert packed.tokens >= sum(len(c) for c in contents(packed))
+    assert all(content in sentence or content == "花生" for content in contents(packed))
+
+
+def test_identifiers_are_whole_or_absent() -> None:
+    text = (
+        "The plate is KX-71.334 and the log is at https://a.b/c?x=1.2,3 today. "
+        + "It was a nice walk by the lake. " * 20
+    )
+    manager = memory([("user", text)], counter=CHARACTERS)
+    least = BudgetFinder(manager).least()
+    for budget in range(least, least + len(text), 23):
+        for content in contents(manager.build_context(QUESTION, budget))[:-1]:
+            assert "KX-71.334" in content
+            assert "https://a.b/c?x=1.2,3" in content
+
+
+@given(st.integers(0, 140))
+@settings(max_examples=60, deadline=None)
+def test_the_newest_and_only_relevant_turn_is_kept_whenever_it_fits(extra: int) -> None:
+    manager = memory(
+        [("user", f"Small talk about the weather, part {i}.") for i in range(30)]
+        + [("user", "The passport is in the blue drawer.")]
+    )
+    question, preamble = "Where is the passport?", "Be brief."
+    counter = manager.counter
+    least = 3 + 3 * 4 + sum(map(counter.count, (question, preamble, "The passport is in the blue drawer.")))
+    packed = manager.build_context(question, least + extra, preamble)
+    assert "The passport is in the blue drawer." in contents(packed)
+    assert contents(packed)[0] == preamble
+
+
+def test_without_a_word_in_common_the_newest_turns_are_kept() -> None:
+    packed = memory([("user", f"Talk number {i} it was") for i in range(40)]).build_context("zzz?", 120)
+    kept = [turn.turn_id for turn in packed.trace if turn.tier is Tier.FULL]
+    assert kept == [f"m{i}" for i in range(40 - len(kept), 40)]
+    assert kept
+
+
+def test_a_critical_turn_is_never_dropped_while_another_is_kept() -> None:
+    manager = memory([("user", ALLERGY)] + [("user", f"We talked about trains and plan {i}.") for i in range(50)])
+    least = BudgetFinder(manager).least()
+    for budget in range(least, least + 400, 11):
+        trace = manager.build_context(QUESTION, budget).trace
+        others = [turn for turn in trace[1:] if turn.tier is not Tier.DROP]
+        assert trace[0].tier is Tier.FULL or not others
+        assert trace[0].importance is Importance.CRITICAL
+
+
+def test_adding_while_building_from_threads_is_safe() -> None:
+    manager = FocusManager(counter=load_counter("minilm"))
+    errors: list[BaseException] = []
+
+    def work(name: str) -> None:
+        try:
+            for i in range(30):
+                manager.add_message("user", f"{name} says {i} about gardens", id=f"{name}{i}")
+                assert manager.build_context("gardens", 200).tokens <= 200
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(manager) == 120
+
+
+def test_equal_inputs_give_equal_bytes_in_every_process() -> None:
+    code = (
+        "import json, sys; from foveate import FocusManager\n"
+        "for scorer in ('chat', 'afm', 'acc-guard'):\n"
+        "    m = FocusManager(scorer)\n"
+        "    m.add_messages(json.loads(sys.argv[1]))\n"
+        "    print(json.dumps(m.build_context('street food', 300).messages))"
+    )
+    messages = json.dumps([{"role": role, "content": content} for role, content in MEDIUM])
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code, messages],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "7")
+    }
+    assert len(outputs) == 1
+
+
+def test_no_torch_is_imported() -> None:
+    code = (
+        "import sys; from foveate import FocusManager; m = FocusManager(); m.add_message('user', 'hi'); "
+        "m.build_context('q', 50); sys.exit('torch' in sys.modules or 'tokenizers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+# --- properties ---
+
+MESSAGES = st.lists(
+    st.tuples(st.sampled_from(["user", "assistant", "system", "tool"]), st.one_of(st.none(), st.text(max_size=60))),
+    max_size=12,
+)
+
+
+@given(
+    MESSAGES,
+    st.sampled_from(["chat", "afm", "acc", "acc-guard", "recency", "afm-paper-offline"]),
+    st.integers(0, 300),
+    st.text(max_size=20),
+    st.sampled_from(["chat", "transcript"]),
+)
+@settings(max_examples=80, deadline=None)
+def test_the_budget_holds_whatever_is_said(messages, scorer, budget, query, renderer) -> None:
+    manager = memory(messages, scorer=scorer, renderer=renderer)
+    try:
+        packed = manager.build_context(query, budget, "Be brief.")
+    except BudgetError as error:
+        budget = error.least
+        packed = manager.build_context(query, budget, "Be brief.")
+    assert packed.tokens <= budget
+    assert len(packed.trace) == len(messages)
+
+
+# --- bad input ---
+
+
+def test_bad_names_and_messages_are_one_clear_error(tmp_path) -> None:
+    with pytest.raises(ConfigError, match=r"no scorer 'nope'.*chat, afm"):
+        FocusManager("nope")
+    with pytest.raises(ConfigError, match="no renderer 'html'"):
+        FocusManager(renderer="html")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="no summarizer 'gpt'"):
+        FocusManager(summarizer="gpt")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="no token counter 'nope'"):
+        FocusManager(counter="nope")
+    with pytest.raises(CheckpointError, match=str(tmp_path)):
+        FocusManager(tmp_path)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(CheckpointError, match="is a file"):
+        load_scorer(tmp_path / "file")
+    with pytest.raises(ConversationError, match="role 'robot' is unknown"):
+        FocusManager().add_message("robot", "x")
+    with pytest.raises(ConversationError, match="message 1"):
+        FocusManager().add_messages([{"role": "user", "content": "x"}, "y"])  # pyright: ignore[reportArgumentType]
+
+
+def test_a_failed_batch_adds_nothing() -> None:
+    manager = memory([("user", "x")])
+    with pytest.raises(ConversationError):
+        manager.add_messages([{"role": "user", "content": "y"}, {"role": "user", "content": "z", "id": "m0"}])
+    assert [turn.text for turn in manager.turns] == ["x"]
+    assert manager.build_context("q", 100).stats.turns == 1
+
+
+def test_a_scorer_that_miscounts_is_named() -> None:
+    class Short:
+        name, policy, calibrated = "short", "score", False
+
+        def open(self):
+            return self
+
+        def append(self, turns):
+            pass
+
+        def score(self, query):
+            return Scores([])
+
+    manager = FocusManager(Short())  # pyright: ignore[reportArgumentType]
+    manager.add_message("user", "x")
+    with pytest.raises(ConfigError, match="0 values of score for 1 turns"):
+        manager.build_context("q", 100)
+
+
+def test_recency_with_the_newest_policy_keeps_a_suffix() -> None:
+    packed = memory([("user", f"turn {i} here") for i in range(20)], scorer=RecencyScorer()).build_context("q", 60)
+    kept = [place for place, turn in enumerate(packed.trace) if turn.tier is Tier.FULL]
+    assert kept == list(range(20 - len(kept), 20))
