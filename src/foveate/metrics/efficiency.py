@@ -9,17 +9,17 @@ from statistics import fmean
 from foveate.core.errors import DataError
 
 
-def ratio(context: int, history: int) -> float:
+def ratio(context: float, history: float) -> float:
     """Eq. 7, r_t = |C| / |D|; 1 where the history is empty."""
     return context / history if history else 1.0
 
 
-def token_reduction(context: int, history: int) -> float:
+def token_reduction(context: float, history: float) -> float:
     """1 - r_t."""
     return 1.0 - ratio(context, history)
 
 
-def compression_factor(context: int, history: int) -> float:
+def compression_factor(context: float, history: float) -> float:
     """1 / r_t; infinite for an empty context of a history that has tokens."""
     share = ratio(context, history)
     return 1.0 / share if share else float("inf")
@@ -33,7 +33,7 @@ class RatioSummary:
     pooled: float
 
 
-def summarise_ratios(contexts: Sequence[int], histories: Sequence[int]) -> RatioSummary | None:
+def summarise_ratios(contexts: Sequence[float], histories: Sequence[float]) -> RatioSummary | None:
     """Both averages of r_t over questions; None for no question."""
     pairs = list(zip(contexts, histories, strict=True))
     if not pairs:
@@ -44,7 +44,7 @@ def summarise_ratios(contexts: Sequence[int], histories: Sequence[int]) -> Ratio
     )
 
 
-def saving_rate(base: int, tokens: int) -> float:
+def saving_rate(base: float, tokens: float) -> float:
     """AFM's CSR: (T_base - T) / T_base. Raises DataError for a base without tokens."""
     if base <= 0:
         raise DataError(f"the base of a saving rate has {base} tokens: give a base run that used tokens")

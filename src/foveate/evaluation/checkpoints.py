@@ -1,0 +1,123 @@
+"""Trained scorers from disk: the folder of a run, of a run's folds, or of an export."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+from foveate.core.errors import CheckpointError, ConfigError, MissingExtraError
+from foveate.core.protocols import Scorer
+
+_WEIGHTS = (".safetensors", ".onnx", ".npz", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One scorer, or one for each fold.
+
+    Attributes:
+        name: the folder's.
+        scorer: the scorer of a fold, loaded on first use; fold 0 where there are no folds.
+        train_data: what it says it was trained on; None where it does not say.
+        fingerprint: a sha256 over the files that make the scorer.
+    """
+
+    name: str
+    scorer: Callable[[int], Scorer]
+    train_data: str | None
+    fingerprint: str
+
+
+def load_checkpoint(folder: Path, corpus: str, folds: int | None) -> Checkpoint:
+    """The checkpoint in a folder; nothing is loaded yet.
+
+    Args:
+        folder: a run, a saved model or an export; with `folds`, a folder that holds fold0, fold1, ...
+        corpus: what it will be tested on; a run that says it trained on what it is tested on is refused.
+        folds: how many folds there must be; None for a single scorer.
+
+    Raises:
+        CheckpointError: the folder holds no scorer, or a fold is missing.
+        ConfigError: the folder's runs do not fit the split.
+    """
+    if folds is None:
+        if (folder / "fold0").is_dir():
+            raise ConfigError(f"{folder} holds a run for each fold: use --split P1, or name one of its folds")
+        parts = [folder]
+    else:
+        parts = [folder / f"fold{k}" for k in range(folds)]
+    for number, part in enumerate(parts):
+        _check(part, corpus, None if folds is None else number)
+    loaders = [lru_cache(maxsize=1)(partial(_load, part, folder.name)) for part in parts]
+    trained = sorted({source for part in parts for source in _trained_on(part).sources})
+    return Checkpoint(
+        name=folder.resolve().name,
+        scorer=lambda fold: loaders[fold](),
+        train_data=", ".join(trained) or None,
+        fingerprint=hashlib.sha256("".join(map(_fingerprint, parts)).encode()).hexdigest(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _TrainedOn:
+    sources: tuple[str, ...]
+    fold: int | None
+
+
+def _trained_on(folder: Path) -> _TrainedOn:
+    """What the resolved configuration in a run folder names; no source where there is none."""
+    path = folder / "config.yaml"
+    if not path.is_file():
+        return _TrainedOn((), None)
+    import yaml
+
+    data = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("data") or {}
+    return _TrainedOn(tuple(map(str, data.get("train") or ())), data.get("fold"))
+
+
+def _check(folder: Path, corpus: str, fold: int | None) -> None:
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder} is no folder: split P1 needs a run for each fold, fold0, fold1, ...")
+    if not _is_export(folder) and not _is_run(folder):
+        raise CheckpointError(f"{folder} is neither a run of `foveate train` nor a folder of `foveate export`")
+    trained = _trained_on(folder)
+    if corpus == "locomo" and "locomo" in trained.sources and (fold is None or trained.fold != fold):
+        raise ConfigError(
+            f"{folder} was trained on LoCoMo conversations of fold {trained.fold}, which this split would test: "
+            "use --split P1 with fold0 .. fold4 each trained on its own fold"
+        )
+
+
+def _is_run(folder: Path) -> bool:
+    return any((place / "model.safetensors").is_file() for place in (folder, folder / "model"))
+
+
+def _is_export(folder: Path) -> bool:
+    return any(folder.glob("*.onnx"))
+
+
+def _load(folder: Path, name: str) -> Scorer:
+    if _is_export(folder):
+        from foveate.serving.onnx_scorer import OnnxScorer
+
+        return OnnxScorer(folder)
+    try:
+        from foveate.learned.scorer import load_scorer
+    except ImportError as error:
+        raise MissingExtraError("torch", "train") from error
+    return load_scorer(folder, name)
+
+
+def _fingerprint(folder: Path) -> str:
+    """A sha256 over the names and bytes of the files that make a scorer, training state apart."""
+    place = folder / "model" if (folder / "model").is_dir() else folder
+    found = hashlib.sha256()
+    for path in sorted(place.iterdir()):
+        if path.suffix in _WEIGHTS:
+            found.update(f"{path.name}\0".encode())
+            with path.open("rb") as file:
+                found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()
