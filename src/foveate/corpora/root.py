@@ -201,6 +201,16 @@ def _sources() -> Iterator[Source]:
         },
     )
     yield Source(
+        "nli/breaking_nli",
+        "NLI with one word replaced (mostly contradictions)",
+        "CC BY-SA 4.0",
+        "yes",
+        "BIU-NLP/Breaking_NLI (breaking_nli_dataset.zip)",
+        "8a7658c1ce6b732f4e8af3b06560f1a13b8b18b0",
+        {"dataset.jsonl": "72d182edc66b20e404295567d2dc5c50751071c7ab980e791273a51df4334cf1"},
+        made="dataset.jsonl is the data file of breaking_nli_dataset.zip",
+    )
+    yield Source(
         "nli/conjnli",
         "NLI over conjunctions",
         "MIT; sentences from Wikipedia (CC BY-SA)",

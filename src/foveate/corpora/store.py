@@ -17,13 +17,14 @@ from foveate.corpora.root import read_jsonl
 
 
 def write(path: Path, conversations: Iterable[Conversation]) -> None:
-    """Write conversations as JSONL; equal conversations give equal bytes.
+    """Write conversations as JSONL, folders made as needed; equal conversations give equal bytes.
 
     Raises:
         DataError: the file cannot be written.
     """
     lines = (json.dumps(_record(c), ensure_ascii=False, separators=(",", ":")) + "\n" for c in conversations)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(lines), encoding="utf-8", newline="\n")
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror}") from error

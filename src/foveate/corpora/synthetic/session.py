@@ -16,9 +16,9 @@ _LOWER_AFTER_LEAD = frozenset(
     "the my we it they when after for no what there last at all up give you somebody someone everybody everyone "
     "they're yesterday three two".split()
 )
-PLAIN = 0.6
+PLAIN = 0.7
 """Share of full statements that are told outright; their words are nearer to the question's."""
-SHORT = 0.35
+SHORT = 0.3
 """Share of prompted statements that lean on the prompt."""
 ELABORATE = 0.45
 """Share of statements that go on with talk on their topic."""
