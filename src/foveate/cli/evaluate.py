@@ -34,8 +34,6 @@ from foveate.evaluation.suites import SplitName, SuiteName, load_suite
 
 _INDENT = " " * 13
 _RULES = textwrap.fill(", ".join(RULES), 116, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False)
-    ", ".join(RULES), 116, initial_indent=" " * 13, subsequent_indent=" " * 13, break_on_hyphens=False
-)
 _EPILOG = f"""\
 methods, comma separated:
   rules      all rule baselines:
