@@ -25,7 +25,7 @@ CANDIDATE_FACTOR = 4
 RETENTION_POWER = 2
 """A compressed form is worth score * retention ** 2: a prior, since half a text rarely answers half the questions."""
 
-_MAX_ROUNDS = 8
+_MAX_ROUNDS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,16 +166,19 @@ class ContextBuilder:
         return Packed(fit.rendered.messages, fit.rendered.text, fit.tokens, budget, stats, snapshot)
 
     def _fit(self, columns: Columns, policy: PolicyName, forms: _Forms, frame: _Frame, allowed: int) -> _Fit:
-        """Packs, writes and counts; where the whole counts more than its pieces, packs again with that much less."""
+        """Packs, writes and counts; where the whole counts more than its pieces, packs again with that much less.
+
+        What is taken off doubles every round, so that the rounds end: with nothing left only the required part is written.
+        """
         working = allowed
-        for _ in range(_MAX_ROUNDS):
+        for turn in range(_MAX_ROUNDS):
             packing = pack_columns(columns, working, policy, thresholds=self._thresholds)
             placed = self._place([(item, tier) for item, tier in enumerate(packing.choice) if tier], forms)
             rendered = self._write(frame, placed)
             tokens = self._renderer.count(rendered, self._counter)
             if tokens <= allowed:
                 return _Fit(packing, placed, rendered, tokens)
-            working = max(columns.fixed, working - (tokens - allowed))
+            working = max(columns.fixed, working - (tokens - allowed) * 2**turn)
         raise AssertionError(
             f"no context of at most {allowed} tokens after {_MAX_ROUNDS} rounds: "
             f"{self._renderer.name} and {self._counter.name} do not agree on what a piece costs"
@@ -329,9 +332,10 @@ class _Forms:
         return Option(Tier.COMPRESSED, cost - shortened.saved, value)
 
     def stub(self, item: int) -> Option | None:
-        """The stub where it is cheaper than the full text."""
-        cost, _ = self._history.stub(self._history.groups.members[item])
-        if cost >= self._history.cost[item]:
+        """The stub where it is cheaper than the full text, headers apart."""
+        members = self._history.groups.members[item]
+        cost, _ = self._history.stub(members)
+        if cost >= sum(self._history.costs[member] for member in members):
             return None
         return Option(Tier.PLACEHOLDER, cost, self._stub_value * max(0.0, self._score[item]))
 

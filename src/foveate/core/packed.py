@@ -100,6 +100,14 @@ class Snapshot:
         traces = [trace for item in range(len(self.members)) for trace in self._item(item)]
         return tuple(trace for _, trace in sorted(traces, key=lambda entry: entry[0]))
 
+    def tiers(self) -> tuple[Tier, ...]:
+        """The tier of each turn, which is its group's."""
+        given = [Tier.DROP] * len(self.history.turns)
+        for members, tier in zip(self.members, self.packing.choice, strict=True):
+            for member in members:
+                given[member] = tier
+        return tuple(given)
+
     def _item(self, item: int) -> list[tuple[int, TurnTrace]]:
         members, tier = self.members[item], self.packing.choice[item]
         shortened = self.shortened(members)
@@ -199,6 +207,11 @@ class Packed:
     def trace(self) -> tuple[TurnTrace, ...]:
         return self._snapshot.traces() if self._snapshot is not None else ()
 
+    @cached_property
+    def tiers(self) -> tuple[Tier, ...]:
+        """The tier each turn was given, in the order of the turns: the trace's cheapest part."""
+        return self._snapshot.tiers() if self._snapshot is not None else ()
+
     def __getstate__(self) -> dict[str, Any]:
         """For pickling: the trace itself instead of the conversation it is made from."""
-        return {**self.__dict__, "trace": self.trace, "_snapshot": None}
+        return {**self.__dict__, "trace": self.trace, "tiers": self.tiers, "_snapshot": None}

@@ -136,7 +136,7 @@ class TranscriptRenderer:
     tokens of
     its marker: `[image: caption]`, or `[image]` without a caption. A piece is priced as its line with the line break,
         which is
-    only an estimate of what it adds: the whole text is counted as one.
+    only an estimate of what it adds (at least 1): the whole text is counted as one.
     """
 
     @property
@@ -144,7 +144,7 @@ class TranscriptRenderer:
         return "transcript"
 
     def cost(self, piece: Piece, counter: TokenCounter) -> int:
-        return counter.count(_line(piece) + "\n")
+        return max(1, counter.count(_line(piece) + "\n"))
 
     def render(self, pieces: Sequence[Piece]) -> Rendered:
         text = "\n".join(_line(piece) for piece in pieces)
