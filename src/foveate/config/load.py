@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -57,23 +59,25 @@ def _parse(words: Sequence[str]) -> Namespace:
 
 
 def _build(values: Namespace) -> TrainConfig:
-    data, model = values["data"], values["model"]
-    encoder = EncoderConfig(**vars(model["encoder"]))
-    rest = {k: v for k, v in vars(model).items() if k != "encoder"}
+    """Each dataclass is constructed here, so that its `__post_init__` runs (jsonargparse alone would skip it)."""
+    model = _fields(values["model"])
+    encoder = EncoderConfig(**_fields(model.pop("encoder")))
     return TrainConfig(
         out=values["out"],
         seed=values["seed"],
-        data=DataConfig(**{k: tuple(v) if isinstance(v, list) else v for k, v in vars(data).items()}),
-        model=ModelConfig(encoder=encoder, **rest),
-        loss=LossConfig(**{k: tuple(v) if isinstance(v, list) else v for k, v in vars(values["loss"]).items()}),
-        optim=OptimConfig(**vars(values["optim"])),
-        run=RunConfig(**vars(values["run"])),
+        data=DataConfig(**_fields(values["data"])),
+        model=ModelConfig(encoder=encoder, **model),
+        loss=LossConfig(**_fields(values["loss"])),
+        optim=OptimConfig(**_fields(values["optim"])),
+        run=RunConfig(**_fields(values["run"])),
     )
 
 
-def _plain(config: TrainConfig) -> dict[str, object]:
-    from dataclasses import asdict
+def _fields(group: Namespace) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in vars(group).items()}
 
+
+def _plain(config: TrainConfig) -> dict[str, object]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(config).items()}
 
 

@@ -1,7 +1,7 @@
 """The configuration of a training run: frozen dataclasses, each owned by the part it configures.
 
-Precedence: defaults here < the YAML file < dotted arguments on the command line. Every value is checked when the dataclass
-is built; what contradicts raises `ConfigError` before anything is loaded.
+Precedence: defaults here < the YAML file < dotted arguments on the command line. Every value is checked when the
+dataclass is built; what contradicts raises `ConfigError` before anything is loaded.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ class ModelConfig:
         _require(self.width >= 8 and self.width % 4 == 0, f"model.width={self.width}: give a multiple of 4, at least 8")
         _require(self.context_kernel % 2 == 1, f"model.context_kernel={self.context_kernel}: give an odd number")
         _require(0 <= self.dropout < 1, f"model.dropout={self.dropout}: give 0 <= dropout < 1")
-        _require(min(self.mixer_window, self.mixer_layers, self.context_layers) >= 0, "model: layer counts are 0 or more")
+        _require(
+            min(self.mixer_window, self.mixer_layers, self.context_layers) >= 0, "model: layer counts are 0 or more"
+        )
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,9 @@ class LossConfig:
     def __post_init__(self) -> None:
         _require(min(self.listwise, self.binary, self.packing) >= 0, "loss weights must not be negative")
         _require(self.listwise + self.binary + self.packing > 0, "every loss weight is 0: there is nothing to train")
-        _require(bool(self.budgets) and min(self.budgets) > 0, f"loss.budgets={list(self.budgets)}: give positive tokens")
+        _require(
+            bool(self.budgets) and min(self.budgets) > 0, f"loss.budgets={list(self.budgets)}: give positive tokens"
+        )
         _require(self.temperature > 0, f"loss.temperature={self.temperature}: give a positive one")
 
 

@@ -21,8 +21,8 @@ class Windows:
     """Token windows of a text, each with the special tokens the model expects.
 
     Args:
-        tokenizer: a `tokenizers.Tokenizer`; its truncation and padding are switched off once, here, and its state is not
-            touched again, so threads may share it.
+        tokenizer: a `tokenizers.Tokenizer`; its truncation and padding are switched off once, here, and its state is
+            not touched again, so threads may share it.
         max_length: tokens a window, special tokens included.
     """
 

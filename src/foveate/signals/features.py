@@ -1,8 +1,8 @@
 """Cheap per-turn signals of how a turn relates to a question: numpy only, the same code at training and at serving.
 
-One row a turn, one column a name of `SIGNAL_NAMES`. Unbounded signals are standardised inside the conversation (zero mean,
-unit deviation over its turns for this question), so that a score of 9.1 means the same in a short chat and in a long one.
-No signal depends on a question's category or labels.
+One row a turn, one column a name of `SIGNAL_NAMES`. Unbounded signals are standardised inside the conversation (zero
+mean, unit deviation over its turns for this question), so that a score of 9.1 means the same in a short chat and in a
+long one. No signal depends on a question's category or labels.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class SignalIndex:
         covered, rarest = np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.float32)
         for word in dict.fromkeys(content_terms(text)):
             present = self.lexical.frequency(word, window=window) > 0
-            weight = idf(n, np.count_nonzero(present))
+            weight = idf(n, int(np.count_nonzero(present)))
             covered += weight * present
             np.maximum(rarest, weight * present, out=rarest)
         return covered, rarest

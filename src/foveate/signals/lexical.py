@@ -1,8 +1,9 @@
 """BM25 over a growing conversation, exact and incremental.
 
-Scoring is Okapi BM25 with the Lucene idf, log(1 + (N - df + 0.5) / (df + 0.5)), as in Robertson & Zaragoza (2009) and the
-`bm25s` package's default; a test holds the two equal. A document is one turn, optionally widened by its neighbours and by
-its session's date and speaker, all at query time, so appending a turn costs the turn's own words and nothing else.
+Scoring is Okapi BM25 with the Lucene idf, log(1 + (N - df + 0.5) / (df + 0.5)), as in Robertson & Zaragoza (2009) and
+the `bm25s` package's default; a test holds the two equal. A document is one turn with its speaker's name, optionally
+widened by its neighbours and by its session's date, all at query time, so appending a turn costs the turn's own words
+and nothing else.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ Floats = NDArray[np.float32]
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _STEMMER = Stemmer.Stemmer("porter")
 STOPWORDS = frozenset(
-    "a an and are as at be been but by can could did do does doing for from had has have having he her hers him his how i if "
-    "in into is it its just me my no nor not of on or our ours out over she should so some such than that the their theirs "
-    "them then there these they this those to too up us very was we were what when where which while who whom whose why will "
-    "with would you your yours".split()
+    """
+    a an and are as at be been but by can could did do does doing for from had has have having he her hers him
+    his how i if in into is it its just me my no nor not of on or our ours out over she should so some such than
+    that the their theirs them then there these they this those to too up us very was we were what when where
+    which while who whom whose why will with would you your yours
+    """.split()
 )
 
 
@@ -149,7 +152,7 @@ class LexicalIndex:
         norm = self.k1 * (1 - self.b + self.b * lengths / max(float(lengths.mean()), 1e-9))
         for word, times in sorted(Counter(terms(query_text)).items()):
             tf = self.frequency(word, window=window, header=header)
-            score += times * idf(n, np.count_nonzero(tf)) * tf / (tf + norm)
+            score += times * idf(n, int(np.count_nonzero(tf))) * tf / (tf + norm)
         return score
 
 

@@ -7,8 +7,7 @@ caching, the windows, the order, is here and is therefore the same in evaluation
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
-
+from typing import Protocol, overload
 
 from foveate.core.protocols import PolicyName, Scores
 from foveate.core.schema import Query, Turn
@@ -51,6 +50,23 @@ def turn_text(turn: Turn) -> str:
     return " ".join(filter(None, (turn.date, f"{turn.speaker or turn.role}:", turn.text)))
 
 
+class Column(Sequence[float]):
+    """One signal of all turns, read as plain numbers without being copied."""
+
+    def __init__(self, values: Floats) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, index: int) -> float: ...
+    @overload
+    def __getitem__(self, index: slice) -> Column: ...
+    def __getitem__(self, index: int | slice) -> float | Column:
+        return Column(self._values[index]) if isinstance(index, slice) else float(self._values[index])
+
+
 class VectorScorer:
     """A calibrated scorer over cached turn vectors. Source: foveate's own model (docs/architecture.md)."""
 
@@ -73,7 +89,9 @@ class VectorScorer:
 
 
 class VectorIndex:
-    """Vectors and signals of one growing conversation. Each turn is encoded once; a new one re-mixes its neighbours only."""
+    """Vectors and signals of one growing conversation. Each turn is encoded once; a new one re-mixes its
+    neighbours only.
+    """
 
     def __init__(self, model: VectorModel) -> None:
         self._model = model
@@ -96,8 +114,8 @@ class VectorIndex:
             return Scores(score=[])
         vector = self._query_vector(query.text)
         prob = self._model.head(self._vectors.view, self._mixed.view, vector, signals)
-        named = {name: signals[:, k] for k, name in enumerate(SIGNAL_NAMES)}
-        return Scores(score=prob.tolist(), signals={"cosine": self._vectors.view @ vector, **named})
+        named = {name: Column(signals[:, k]) for k, name in enumerate(SIGNAL_NAMES)}
+        return Scores(score=prob.tolist(), signals={"cosine": Column(self._vectors.view @ vector), **named})
 
     def remember(self, texts: Sequence[str]) -> None:
         """Encode many questions at once, where they are known beforehand."""
@@ -120,5 +138,3 @@ class VectorIndex:
         mixed = self._model.mix(self._vectors.view[seen_from:])[stale - seen_from :]
         self._mixed.extend(mixed[old - stale :])
         self._mixed.replace(stale, mixed[: old - stale])
-
-

@@ -1,0 +1,77 @@
+"""A model's three functions as ONNX graphs: encoder, mixer, head. Batch, length and turns are dynamic.
+
+Names of inputs and outputs are the contract with `serving.onnx_scorer`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+
+from foveate.learned.model import FoveateModel
+
+
+class _Encode(nn.Module):
+    def __init__(self, model: FoveateModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        return self.model.encode(ids, mask)
+
+
+class _Head(nn.Module):
+    def __init__(self, model: FoveateModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, vectors: Tensor, mixed: Tensor, query: Tensor, signals: Tensor) -> Tensor:
+        return self.model.probability(self.model.fuse(vectors, mixed, query[None], signals[None]))[0]
+
+
+def export_graphs(model: FoveateModel, folder: Path) -> None:
+    """Write encoder.onnx, mixer.onnx and head.onnx."""
+    model = model.eval().cpu()
+    turns, batch, length = Dim("turns"), Dim("batch"), Dim("length")
+    signals = len(model.config.signal_names or ())
+    vectors = torch.nn.functional.normalize(torch.randn(24, model.dim), dim=-1)
+    ids, mask = torch.ones(3, 12, dtype=torch.long), torch.ones(3, 12, dtype=torch.long)
+    mask[1:, 8:] = 0  # a mask of ones alone would be traced as no mask at all
+    _export(
+        _Encode(model), (ids, mask), folder / "encoder.onnx", [{0: batch, 1: length}] * 2, ["ids", "mask"], "vectors"
+    )
+    _export(model.mixer, (vectors,), folder / "mixer.onnx", [{0: turns}], ["vectors"], "mixed")
+    inputs = (vectors, model.mix(vectors).detach(), vectors[0], torch.randn(24, signals))
+    shapes = [{0: turns}, {0: turns}, None, {0: turns}]
+    _export(_Head(model), inputs, folder / "head.onnx", shapes, ["vectors", "mixed", "query", "signals"], "probability")
+
+
+def _export(
+    module: nn.Module, inputs: tuple[Tensor, ...], path: Path, shapes: list, names: list[str], output: str
+) -> None:
+    with _quiet(), torch.no_grad():
+        torch.onnx.export(
+            module.eval(),
+            inputs,
+            str(path),
+            dynamo=True,
+            external_data=False,
+            dynamic_shapes=tuple(shapes),
+            input_names=names,
+            output_names=[output],
+            verbose=False,
+        )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The exporter's own warnings are about its internals and say nothing a user could act on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

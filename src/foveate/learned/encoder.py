@@ -1,0 +1,107 @@
+"""The text encoder: any Hugging Face encoder by hub id or folder, mean-pooled to unit vectors; LoRA, full, top layers
+or frozen.
+
+Source: sentence embeddings by mean pooling, Reimers & Gurevych (2019); LoRA, Hu et al. (2022), through peft.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import AutoModel, AutoTokenizer, PreTrainedModel
+
+from foveate.config.schema import EncoderConfig
+from foveate.core.errors import CheckpointError, ConfigError
+from foveate.core.tokens import minilm_folder
+
+
+def resolve(name: str) -> str:
+    """The folder or hub id behind a configured encoder name; "minilm" is the packaged all-MiniLM-L6-v2."""
+    return str(minilm_folder()) if name == "minilm" else name
+
+
+def load_encoder(name: str) -> PreTrainedModel:
+    """The pretrained encoder, in float32.
+
+    Raises:
+        CheckpointError: nothing loadable by that name.
+    """
+    try:
+        return AutoModel.from_pretrained(resolve(name), dtype=torch.float32)
+    except (OSError, ValueError) as error:
+        raise CheckpointError(
+            f"encoder {name!r} cannot be loaded ({_first_line(error)}): give a folder or hub id"
+        ) from error
+
+
+def load_tokenizer(name: str) -> Any:
+    """The encoder's tokenizer as a `tokenizers.Tokenizer`.
+
+    Raises:
+        CheckpointError: no fast tokenizer by that name.
+    """
+    try:
+        return AutoTokenizer.from_pretrained(resolve(name)).backend_tokenizer
+    except (OSError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"no fast tokenizer in {name!r} ({_first_line(error)})") from error
+
+
+def pool(hidden: Tensor, mask: Tensor) -> Tensor:
+    """(b, t, d) hidden states and (b, t) mask -> (b, d) unit vectors: the mean over real tokens, normalised."""
+    weights = mask.to(hidden.dtype)[..., None]
+    return functional.normalize((hidden * weights).sum(1) / weights.sum(1).clamp(min=1e-9), dim=-1)
+
+
+def prepare(encoder: PreTrainedModel, config: EncoderConfig) -> nn.Module:
+    """Choose what trains: nothing, LoRA adapters, the top layers, or all of it."""
+    match config.tune:
+        case "frozen":
+            return encoder.requires_grad_(False)
+        case "full":
+            return encoder
+        case "top":
+            return _thaw_top(encoder, config.top_layers)
+        case "lora":
+            return _with_lora(encoder, config)
+
+
+def merged(encoder: nn.Module) -> nn.Module:
+    """The encoder with LoRA adapters folded into its weights; others unchanged."""
+    from peft import PeftModel
+
+    return encoder.merge_and_unload() if isinstance(encoder, PeftModel) else encoder
+
+
+def _thaw_top(encoder: PreTrainedModel, count: int) -> nn.Module:
+    layers = _layers(encoder)
+    if not 0 < count <= len(layers):
+        raise ConfigError(f"model.encoder.top_layers={count}: this encoder has {len(layers)} layers")
+    encoder.requires_grad_(False)
+    layers[-count:].requires_grad_(True)
+    return encoder
+
+
+def _layers(encoder: PreTrainedModel) -> nn.ModuleList:
+    lists = [m for m in encoder.modules() if isinstance(m, nn.ModuleList)]
+    if not lists:
+        raise ConfigError(f"model.encoder.tune=top: {type(encoder).__name__} has no list of layers; use full or lora")
+    return max(lists, key=len)
+
+
+def _with_lora(encoder: PreTrainedModel, config: EncoderConfig) -> nn.Module:
+    from peft import LoraConfig, get_peft_model
+
+    lora = LoraConfig(
+        r=config.lora_rank,
+        lora_alpha=2 * config.lora_rank,
+        lora_dropout=config.lora_dropout,
+        target_modules="all-linear",
+    )
+    return get_peft_model(encoder, lora)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__

@@ -1,0 +1,90 @@
+"""Fusion heads: from signals, cosines and mixed vectors to one logit a turn and question.
+
+`LinearFusion` is Eq. 1 of the adaptive compression paper with learned non-negative weights. `ContextFusion` adds a
+small network that sees how question and turn interact and what the neighbouring turns look like for this question: an
+answer often stands one turn after the words that the question shares.
+
+Shapes:  Q questions of one conversation, N turns, D width, S signals, C cosine features.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+COSINE_FEATURES = 3
+
+
+def cosine_features(vectors: Tensor, queries: Tensor) -> Tensor:
+    """(N, dim) and (Q, dim) unit vectors -> (Q, N, 3): cosine x 3, cosine standardised, its 3-turn mean
+    standardised.
+    """
+    cosine = queries @ vectors.T
+    around = functional.pad(cosine, (1, 1))
+    near = (around[:, :-2] + around[:, 1:-1] + around[:, 2:]) / 3
+    return torch.stack([3 * cosine, _standardise(cosine), _standardise(near)], dim=-1)
+
+
+def _standardise(x: Tensor) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+
+
+class LinearFusion(nn.Module):
+    """z = sum_k w_k signal_k + b with w >= 0 (Eq. 1; signals that speak against a turn enter negated by the
+    signal itself).
+    """
+
+    def __init__(self, signals: int) -> None:
+        super().__init__()
+        self.raw = nn.Parameter(torch.full((signals,), -2.0))
+        self.bias = nn.Parameter(torch.tensor(-6.0))
+
+    @property
+    def weights(self) -> Tensor:
+        """(S + C,) the non-negative weights."""
+        return functional.softplus(self.raw)
+
+    def forward(self, features: Tensor) -> Tensor:
+        return features @ self.weights + self.bias
+
+
+class ContextBlock(nn.Module):
+    """Depthwise convolution over neighbouring turns, then a feed-forward layer, residual. (Q, N, D) -> (Q, N, D)."""
+
+    def __init__(self, width: int, kernel: int, dropout: float) -> None:
+        super().__init__()
+        self.near = nn.Conv1d(width, width, kernel, padding=kernel // 2, groups=width)
+        self.feed = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.dropout(self.feed(self.near(x.transpose(1, 2)).transpose(1, 2)))
+
+
+class ContextFusion(nn.Module):
+    """A question-gated linear path over the signals plus a contextual network. -> (Q, N) logits."""
+
+    def __init__(self, dim: int, width: int, signals: int, layers: int, kernel: int, dropout: float) -> None:
+        super().__init__()
+        self.query = nn.Linear(dim, width)
+        self.gate = nn.Linear(dim, signals)
+        self.linear = nn.Linear(signals, 1)
+        self.inputs = nn.Linear(signals + 3 * width, width)
+        self.blocks = nn.ModuleList(ContextBlock(width, kernel, dropout) for _ in range(layers))
+        self.output = nn.Linear(width, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, mixed: Tensor, queries: Tensor, features: Tensor) -> Tensor:
+        """(N, D), (Q, dim), (Q, N, S + C) -> (Q, N)."""
+        count, n, _ = features.shape
+        query = self.query(queries)[:, None]
+        together = (mixed[None] * query, mixed.expand(count, n, -1), query.expand(count, n, -1))
+        x = self.dropout(self.inputs(torch.cat([features, *together], dim=-1)))
+        for block in self.blocks:
+            x = block(x)
+        gate = 1 + torch.tanh(self.gate(queries))
+        return self.output(x)[..., 0] + self.linear(gate[:, None] * features)[..., 0]

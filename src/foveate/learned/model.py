@@ -1,0 +1,148 @@
+"""`FoveateModel`: encoder, mixer and fusion head as one Hugging Face model.
+
+It saves and loads like any other (`save_pretrained`, `from_pretrained`, `push_to_hub`; safetensors) and is registered
+with AutoConfig and AutoModel under the type "foveate".
+
+Shapes:  N turns of one conversation, Q questions about it, T tokens, dim encoder width, D model width, S signals.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
+
+from foveate.config.schema import ModelConfig
+from foveate.learned.encoder import load_encoder, pool, prepare
+from foveate.learned.heads import COSINE_FEATURES, ContextFusion, LinearFusion, cosine_features
+from foveate.learned.mixer import Mixer
+from foveate.signals.features import SIGNAL_NAMES
+
+
+class FoveateConfig(PreTrainedConfig):
+    """What a saved scorer needs to be rebuilt.
+
+    Attributes:
+        encoder: the encoder's own configuration, as a dictionary.
+        signal_names: the signals it was trained on, in order; loading refuses other ones.
+        max_length: tokens an encoder window.
+        calibration_scale, calibration_shift: probability = sigmoid(scale * logit + shift), fitted on validation data.
+        policy: the packing policy that did best on validation data.
+    """
+
+    model_type = "foveate"
+
+    encoder: dict[str, Any] | None = None
+    signal_names: list[str] | None = None
+    fusion: str = "mlp"
+    width: int = 96
+    mixer_window: int = 3
+    mixer_layers: int = 1
+    context_layers: int = 2
+    context_kernel: int = 7
+    dropout: float = 0.2
+    max_length: int = 128
+    calibration_scale: float = 1.0
+    calibration_shift: float = 0.0
+    policy: str = "score"
+
+
+class FoveateModel(PreTrainedModel):
+    """Scores every turn of a conversation against questions. Source: docs/architecture.md; Eq. 1 for `fusion:
+    linear`.
+    """
+
+    config_class = FoveateConfig
+    base_model_prefix = "foveate"
+
+    def __init__(self, config: FoveateConfig) -> None:
+        super().__init__(config)
+        encoder_config = AutoConfig.for_model(**(config.encoder or {}))
+        self.encoder: nn.Module = AutoModel.from_config(encoder_config)
+        self.dim = int(encoder_config.hidden_size)
+        features = len(config.signal_names or SIGNAL_NAMES) + COSINE_FEATURES
+        self.mixer = Mixer(self.dim, config.width, config.mixer_window, config.mixer_layers, config.dropout)
+        self.head: ContextFusion | LinearFusion = _build_head(config, self.dim, features)
+        self.post_init()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Layers keep PyTorch's own initialisation."""
+
+    def encode(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """(B, T) token ids and mask -> (B, dim) unit vectors."""
+        return pool(self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state, mask)
+
+    def mix(self, vectors: Tensor) -> Tensor:
+        """(N, dim) -> (N, D), independent of the question."""
+        return self.mixer(vectors)
+
+    def fuse(self, vectors: Tensor, mixed: Tensor, queries: Tensor, signals: Tensor) -> Tensor:
+        """(N, dim), (N, D), (Q, dim), (Q, N, S) -> (Q, N) logits."""
+        features = torch.cat([signals, cosine_features(vectors, queries)], dim=-1)
+        match self.head:
+            case LinearFusion():
+                return self.head(features)
+            case _:
+                return self.head(mixed, queries, features)
+
+    def forward(
+        self,
+        vectors: Tensor,
+        queries: Tensor,
+        signals: Tensor,
+        fresh_ids: Tensor | None = None,
+        fresh_mask: Tensor | None = None,
+        fresh_turns: Tensor | None = None,
+    ) -> Tensor:
+        """(N, dim) turn vectors, (Q, dim) question vectors, (Q, N, S) signals -> (Q, N) logits.
+
+        Where the encoder trains, `fresh_ids` (F + Q, T) and `fresh_mask` hold the tokens of F turns, whose rows are
+        `fresh_turns`, and of the Q questions: they are encoded here, with gradients, in place of the given vectors.
+        """
+        if fresh_ids is not None and fresh_mask is not None and fresh_turns is not None:
+            encoded, count = self.encode(fresh_ids, fresh_mask), len(fresh_turns)
+            vectors, queries = vectors.index_copy(0, fresh_turns, encoded[:count]), encoded[count:]
+        return self.fuse(vectors, self.mix(vectors), queries, signals)
+
+    def probability(self, logits: Tensor) -> Tensor:
+        """Calibrated probability that a turn is needed."""
+        return torch.sigmoid(self.config.calibration_scale * logits + self.config.calibration_shift)
+
+
+def _build_head(config: FoveateConfig, dim: int, features: int) -> ContextFusion | LinearFusion:
+    match config.fusion:
+        case "linear":
+            return LinearFusion(features)
+        case "mlp":
+            return ContextFusion(
+                dim, config.width, features, config.context_layers, config.context_kernel, config.dropout
+            )
+        case other:
+            raise ValueError(f"fusion={other!r}: linear or mlp")
+
+
+def build_model(config: ModelConfig) -> FoveateModel:
+    """A fresh scorer on a pretrained encoder; what trains is set by `config.encoder.tune`."""
+    encoder = load_encoder(config.encoder.name)
+    model = FoveateModel(
+        FoveateConfig(
+            encoder=encoder.config.to_dict(),
+            signal_names=list(SIGNAL_NAMES),
+            fusion=config.fusion,
+            width=config.width,
+            mixer_window=config.mixer_window,
+            mixer_layers=config.mixer_layers,
+            context_layers=config.context_layers,
+            context_kernel=config.context_kernel,
+            dropout=config.dropout,
+            max_length=config.encoder.max_length,
+        )
+    )
+    model.encoder = prepare(encoder, config.encoder)
+    return model
+
+
+AutoConfig.register("foveate", FoveateConfig)
+AutoModel.register(FoveateConfig, FoveateModel)

@@ -1,0 +1,87 @@
+"""A trained model as a scorer, in torch: what evaluation uses on a run folder, and the reference an export is
+held to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from transformers import AutoModel
+
+from foveate.core.errors import CheckpointError
+from foveate.core.protocols import PolicyName
+from foveate.learned.model import FoveateModel
+from foveate.signals.batches import Ids, Windows, encode_texts
+from foveate.signals.features import SIGNAL_NAMES
+from foveate.signals.lexical import Floats
+from foveate.signals.vectors import VectorScorer
+
+MODEL_FOLDER = "model"
+
+
+class TorchVectorModel:
+    """`signals.vectors.VectorModel` over a `FoveateModel`; evaluation mode, no gradients, on the model's device."""
+
+    def __init__(self, model: FoveateModel, tokenizer: Any, name: str) -> None:
+        self.model = model.eval()
+        self.name = name
+        self.dim, self.width = model.dim, model.config.width
+        self.reach = model.mixer.reach
+        self.policy: PolicyName = _policy(model.config.policy)
+        self._windows = Windows(tokenizer, model.config.max_length)
+
+    @torch.inference_mode()
+    def encode(self, texts: Sequence[str]) -> Floats:
+        return encode_texts(texts, self._windows, self._run, self.dim)
+
+    @torch.inference_mode()
+    def mix(self, vectors: Floats) -> Floats:
+        return self.model.mix(self._tensor(vectors)).cpu().numpy()
+
+    @torch.inference_mode()
+    def head(self, vectors: Floats, mixed: Floats, query: Floats, signals: Floats) -> Floats:
+        tensors = (self._tensor(x) for x in (vectors, mixed, query[None], signals[None]))
+        return self.model.probability(self.model.fuse(*tensors))[0].cpu().numpy()
+
+    def _run(self, ids: Ids, mask: Ids) -> Floats:
+        device = self.model.device
+        return self.model.encode(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)).cpu().numpy()
+
+    def _tensor(self, array: Floats) -> torch.Tensor:
+        return torch.from_numpy(np.array(array, dtype=np.float32)).to(self.model.device)
+
+
+def load_model(folder: Path) -> tuple[FoveateModel, Any]:
+    """The model and tokenizer of a run folder (its best checkpoint) or of a saved model folder.
+
+    Raises:
+        CheckpointError: the folder holds no model, or one trained on other signals.
+    """
+    saved = folder / MODEL_FOLDER if (folder / MODEL_FOLDER).is_dir() else folder
+    if not (saved / "model.safetensors").is_file() or not (saved / "tokenizer.json").is_file():
+        raise CheckpointError(
+            f"{folder} holds no finished model: give a run folder of foveate train, or its {MODEL_FOLDER}/"
+        )
+    model = AutoModel.from_pretrained(saved)
+    if not isinstance(model, FoveateModel):
+        raise CheckpointError(f"{saved} holds a {type(model).__name__}, not a foveate model")
+    if list(model.config.signal_names or ()) != list(SIGNAL_NAMES):
+        raise CheckpointError(f"{saved} was trained on other signals than this version computes: train it again")
+    return model, Tokenizer.from_file(str(saved / "tokenizer.json"))
+
+
+def load_scorer(folder: str | Path, name: str | None = None) -> VectorScorer:
+    """A scorer from a run folder of `foveate train` or a saved model folder."""
+    model, tokenizer = load_model(Path(folder))
+    return VectorScorer(TorchVectorModel(model, tokenizer, name or Path(folder).name))
+
+
+def _policy(name: str) -> PolicyName:
+    if name not in get_args(PolicyName):
+        raise CheckpointError(f"the model asks for the policy {name!r}: known are {', '.join(get_args(PolicyName))}")
+    return name  # pyright: ignore[reportReturnType]

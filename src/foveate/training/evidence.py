@@ -1,0 +1,214 @@
+"""The evidence stage: learn which turns a question needs, through the relaxed packer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from foveate.config.schema import TrainConfig
+from foveate.core.context import ContextBuilder
+from foveate.core.protocols import PolicyName, Scores
+from foveate.core.render import TranscriptRenderer
+from foveate.core.tiers import Tier
+from foveate.core.tokens import TokenCounter
+from foveate.learned.model import FoveateModel
+from foveate.learned.objective.task import binary_loss, listwise_loss, packing_loss
+from foveate.metrics.calibration import calibration
+from foveate.signals.batches import Windows, pad
+from foveate.training.examples import Encode, Example
+from foveate.training.stage import Batch, LossParts
+
+BUDGETS = (256, 512, 1024, 2048)
+
+
+class EvidenceStage:
+    """Batches, loss and validation of the scorer.
+
+    Args:
+        config: the run's configuration.
+        model: the unwrapped model.
+        windows: the encoder's tokenizer, for turns that are encoded with gradients.
+        encode: texts to vectors with the model's current weights, without gradients.
+        counter: of the rendered tokens that validation packs by.
+        train, validation: see `Example`.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        model: FoveateModel,
+        windows: Windows,
+        encode: Encode,
+        counter: TokenCounter,
+        train: Sequence[Example],
+        validation: Sequence[Example],
+    ) -> None:
+        self.config, self.model = config, model
+        self._windows, self._encode, self._counter = windows, encode, counter
+        self.train, self.validation = train, validation
+        self._encoder_trains = config.model.encoder.tune != "frozen"
+        self._builders: dict[str, ContextBuilder] = {}
+
+    def batches(self, epoch: int) -> list[Batch]:
+        """Questions shuffled inside their conversation, then the batches shuffled; conversations are not mixed."""
+        rng = np.random.default_rng((self.config.seed, epoch))
+        size = self.config.optim.questions
+        out: list[Batch] = []
+        for number, example in enumerate(self.train):
+            order = rng.permutation(len(example.query_texts)).tolist()
+            out += [Batch(number, tuple(order[a : a + size])) for a in range(0, len(order), size)]
+        return [out[i] for i in rng.permutation(len(out))]
+
+    def start_epoch(self, epoch: int) -> None:
+        """Re-encodes every turn and question where the encoder trains; the first epoch starts from its own vectors."""
+        if self._encoder_trains and epoch > 0:
+            self.refresh(self.train)
+
+    def refresh(self, examples: Iterable[Example]) -> None:
+        """Vectors of the current weights."""
+        self.model.eval()
+        for example in examples:
+            example.vectors, example.queries = self._encode(example.turn_texts), self._encode(example.query_texts)
+        self.model.train()
+
+    def loss(self, model: nn.Module, batch: Batch, step: int) -> LossParts:
+        example, rows = self.train[batch.example], list(batch.questions)
+        device = self.model.device
+        evidence = torch.from_numpy(example.evidence[rows]).to(device)
+        inputs = [
+            torch.from_numpy(x).to(device) for x in (example.vectors, example.queries[rows], example.signals[rows])
+        ]
+        logits = model(*inputs, **self._fresh(example, rows))
+        return self._parts(logits, evidence, torch.from_numpy(example.cost).to(device), step)
+
+    def _parts(self, logits: Tensor, evidence: Tensor, cost: Tensor, step: int) -> LossParts:
+        weights = self.config.loss
+        parts = {"listwise": listwise_loss(logits, evidence).sum(), "binary": binary_loss(logits, evidence).sum()}
+        total = weights.listwise * parts["listwise"] + weights.binary * parts["binary"]
+        if weights.packing:
+            budget = weights.budgets[
+                int(np.random.default_rng((self.config.seed, step)).integers(len(weights.budgets)))
+            ]
+            parts["packing"] = packing_loss(logits, evidence, cost, budget, weights.temperature).sum()
+            total = total + weights.packing * parts["packing"]
+        return LossParts(total, {name: part.detach() for name, part in parts.items()}, len(evidence))
+
+    def _fresh(self, example: Example, rows: list[int]) -> dict[str, Tensor]:
+        """Token ids of the questions, their evidence and the turns most like them, to be encoded with gradients."""
+        if not self._encoder_trains:
+            return {}
+        chosen = self._hard_turns(example, rows)
+        texts = [example.turn_texts[i] for i in chosen] + [example.query_texts[r] for r in rows]
+        ids, mask = pad([parts[0] for parts in self._windows.split(texts)])
+        device = self.model.device
+        return {
+            "fresh_ids": torch.from_numpy(ids).to(device),
+            "fresh_mask": torch.from_numpy(mask).to(device),
+            "fresh_turns": torch.tensor(chosen, device=device),
+        }
+
+    def _hard_turns(self, example: Example, rows: list[int]) -> list[int]:
+        most = self.config.model.encoder.fresh_turns
+        needed = np.flatnonzero(example.evidence[rows].any(0)).tolist()[:most]
+        similarity = (example.queries[rows] @ example.vectors.T).max(0)
+        similarity[needed] = -np.inf
+        hardest = np.argsort(-similarity, kind="stable")[: max(0, most - len(needed))]
+        return sorted({*needed, *(i for i in hardest.tolist() if np.isfinite(similarity[i]))})
+
+    def validate(self) -> dict[str, float]:
+        """ERB at the standard budgets with score-greedy packing; "score" is their mean."""
+        if self._encoder_trains:
+            self.refresh(self.validation)
+        rows = [self._recall(e, p, "score") for e in self.validation for p in [self.probabilities(e)]]
+        recall = np.concatenate(rows).mean(0)
+        return {f"erb_{b}": float(r) for b, r in zip(BUDGETS, recall, strict=True)} | {"score": float(recall.mean())}
+
+    @torch.no_grad()
+    def logits(self, example: Example) -> Tensor:
+        """(Q, N) for all questions of a conversation, on the CPU."""
+        self.model.eval()
+        vectors = torch.from_numpy(example.vectors).to(self.model.device)
+        mixed, out = self.model.mix(vectors), []
+        for start in range(0, len(example.queries), 16):
+            part = slice(start, start + 16)
+            queries, signals = (
+                torch.from_numpy(x[part]).to(self.model.device) for x in (example.queries, example.signals)
+            )
+            out.append(self.model.fuse(vectors, mixed, queries, signals).cpu())
+        self.model.train()
+        return torch.cat(out)
+
+    def probabilities(self, example: Example) -> Tensor:
+        """(Q, N) calibrated probabilities."""
+        return self.model.probability(self.logits(example))
+
+    def _recall(self, example: Example, probabilities: Tensor, policy: PolicyName) -> np.ndarray:
+        """(Q, budgets) share of each question's evidence that is packed in full."""
+        builder = self._builder(example)
+        out = np.zeros((len(probabilities), len(BUDGETS)))
+        for row, values in enumerate(probabilities.tolist()):
+            needed = np.flatnonzero(example.evidence[row])
+            for column, budget in enumerate(BUDGETS):
+                packed = builder.build(Scores(values), budget, policy=policy)
+                out[row, column] = np.mean([packed.tiers[i] == Tier.FULL for i in needed])
+        return out
+
+    def _builder(self, example: Example) -> ContextBuilder:
+        name = example.conversation.id
+        if name not in self._builders:
+            self._builders[name] = ContextBuilder(counter=self._counter, renderer=TranscriptRenderer())
+            self._builders[name].append(example.conversation.turns)
+        return self._builders[name]
+
+    def calibrate(self) -> dict[str, float]:
+        """Fits scale and shift of the probability on validation data, then keeps the policy that packs it best.
+
+        Platt scaling (1999) by Newton's method on the logits of all validation pairs.
+        """
+        logits = [self.logits(e) for e in self.validation]
+        flat = torch.cat([z.flatten() for z in logits]).double()
+        labels = torch.cat([torch.from_numpy(e.evidence).flatten() for e in self.validation]).double()
+        scale, shift = fit_platt(flat, labels)
+        self.model.config.calibration_scale, self.model.config.calibration_shift = scale, shift
+        probabilities = torch.sigmoid(scale * flat + shift)
+        found = calibration(probabilities.tolist(), labels.int().tolist(), bins=15, binning="mass")
+        pairs = [(e, self.model.probability(z)) for e, z in zip(self.validation, logits, strict=True)]
+        policies: tuple[PolicyName, ...] = ("score", "optimal")
+        recall = {p: float(np.concatenate([self._recall(e, v, p) for e, v in pairs]).mean()) for p in policies}
+        self.model.config.policy = max(policies, key=lambda p: recall[p])
+        return {"ece": found.ece, "scale": scale, "shift": shift} | {f"erb_mean_{p}": recall[p] for p in policies}
+
+    def state_dict(self) -> dict[str, Any]:
+        if not self._encoder_trains:
+            return {}
+        return {e.conversation.id: (torch.from_numpy(e.vectors), torch.from_numpy(e.queries)) for e in self.train}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for example in self.train:
+            if example.conversation.id in state:
+                vectors, queries = state[example.conversation.id]
+                example.vectors, example.queries = vectors.numpy(), queries.numpy()
+
+
+def fit_platt(logits: Tensor, labels: Tensor, iterations: int = 50) -> tuple[float, float]:
+    """Scale and shift that minimise the cross-entropy of sigmoid(scale * z + shift), by damped Newton steps.
+
+    Args:
+        logits: (n,) float64.
+        labels: (n,) 0/1 float64, both classes present.
+    """
+    weights = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    inputs = torch.stack([logits, torch.ones_like(logits)], dim=1)
+    for _ in range(iterations):
+        prob = torch.sigmoid(inputs @ weights)
+        gradient = inputs.T @ (prob - labels)
+        curvature = (inputs * (prob * (1 - prob)).clamp(min=1e-9)[:, None]).T @ inputs
+        step = torch.linalg.solve(curvature + 1e-6 * torch.eye(2, dtype=torch.float64), gradient)
+        weights = weights - step.clamp(-1, 1)
+        if float(step.abs().max()) < 1e-9:
+            break
+    return float(weights[0]), float(weights[1])

@@ -1,0 +1,96 @@
+"""Conversations as arrays: vectors, signals, costs and evidence, computed once a run.
+
+Shapes:  N turns, Q questions, S signals, dim encoder width.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from foveate.core.render import Piece, TranscriptRenderer
+from foveate.core.schema import Conversation
+from foveate.core.tokens import TokenCounter
+from foveate.signals.features import SignalIndex
+from foveate.signals.lexical import Floats
+from foveate.signals.vectors import turn_text
+
+Encode = Callable[[Sequence[str]], Floats]
+
+
+@dataclass(slots=True)
+class Example:
+    """One conversation with its questions.
+
+    Attributes:
+        conversation: the source.
+        turn_texts, query_texts: what the encoder reads.
+        vectors: (N, dim) turn vectors; replaced when the encoder trains.
+        queries: (Q, dim) question vectors.
+        signals: (Q, N, S).
+        evidence: (Q, N) 0/1.
+        cost: (N,) tokens of each turn in full, as rendered.
+    """
+
+    conversation: Conversation
+    turn_texts: list[str]
+    query_texts: list[str]
+    vectors: Floats
+    queries: Floats
+    signals: Floats
+    evidence: Floats
+    cost: Floats
+
+
+def build_example(conversation: Conversation, encode: Encode, counter: TokenCounter) -> Example:
+    """Everything about one conversation that does not change while the encoder is frozen."""
+    turn_texts = [turn_text(turn) for turn in conversation.turns]
+    query_texts = [question.query.text for question in conversation.questions]
+    index = SignalIndex()
+    index.append(conversation.turns)
+    place = {turn.id: i for i, turn in enumerate(conversation.turns)}
+    evidence = np.zeros((len(query_texts), len(turn_texts)), dtype=np.float32)
+    for row, question in enumerate(conversation.questions):
+        evidence[row, [place[i] for i in question.evidence.turn_ids]] = 1.0
+    renderer = TranscriptRenderer()
+    cost = [renderer.cost(Piece("turn", turn), counter) for turn in conversation.turns]
+    return Example(
+        conversation=conversation,
+        turn_texts=turn_texts,
+        query_texts=query_texts,
+        vectors=encode(turn_texts),
+        queries=encode(query_texts),
+        signals=np.stack([index.signals(question.query) for question in conversation.questions]),
+        evidence=evidence,
+        cost=np.array(cost, dtype=np.float32),
+    )
+
+
+class VectorCache:
+    """Vectors of texts on disk, keyed by the encoder's weights and the texts; a hit costs a read, a miss an encoding.
+
+    Args:
+        folder: where the files lie; made when first written to.
+        encoder_key: digest of weights, tokenizer and window length.
+        encode: what to call on a miss.
+    """
+
+    def __init__(self, folder: Path, encoder_key: str, encode: Encode) -> None:
+        self._folder, self._key, self._encode = folder, encoder_key, encode
+
+    def __call__(self, texts: Sequence[str]) -> Floats:
+        digest = hashlib.sha256("\x00".join((self._key, *texts)).encode()).hexdigest()[:32]
+        path = self._folder / f"{digest}.npy"
+        if path.is_file():
+            return np.load(path)
+        vectors = self._encode(texts)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{digest[:8]}.tmp")
+        with unfinished.open("wb") as file:
+            np.save(file, vectors)
+        unfinished.replace(path)
+        return vectors

@@ -1,0 +1,59 @@
+"""What a stage of training must offer the loop. The loop steps, saves and logs; it does not know the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One unit of work: questions of one conversation.
+
+    Attributes:
+        example: index of the conversation.
+        questions: indices of its questions.
+    """
+
+    example: int
+    questions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LossParts:
+    """The loss of a batch.
+
+    Attributes:
+        total: scalar, summed over units.
+        parts: each part's own sum, without its weight, for the log.
+        units: how many questions the sums run over.
+    """
+
+    total: Tensor
+    parts: dict[str, Tensor]
+    units: int
+
+
+class Stage(Protocol):
+    def batches(self, epoch: int) -> Sequence[Batch]:
+        """The batches of an epoch in order: a pure function of the seed and the epoch."""
+        ...
+
+    def loss(self, model: nn.Module, batch: Batch, step: int) -> LossParts:
+        """`model` may be wrapped for data parallelism; `step` seeds what is drawn for the batch."""
+        ...
+
+    def start_epoch(self, epoch: int) -> None:
+        """Refreshes what depends on the weights at the start of an epoch."""
+        ...
+
+    def validate(self) -> dict[str, float]:
+        """Metrics on validation data; "score" is the one the best checkpoint is chosen by, higher is better."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
