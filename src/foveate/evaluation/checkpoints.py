@@ -64,6 +64,7 @@ def load_checkpoint(folder: Path, corpus: str, folds: int | None) -> Checkpoint:
 @dataclass(frozen=True, slots=True)
 class _TrainedOn:
     sources: tuple[str, ...]
+    validation: tuple[str, ...]
     fold: int | None
 
 
@@ -71,11 +72,12 @@ def _trained_on(folder: Path) -> _TrainedOn:
     """What the resolved configuration in a run folder names; no source where there is none."""
     path = folder / "config.yaml"
     if not path.is_file():
-        return _TrainedOn((), None)
+        return _TrainedOn((), (), None)
     import yaml
 
     data = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("data") or {}
-    return _TrainedOn(tuple(map(str, data.get("train") or ())), data.get("fold"))
+    chosen = tuple(map(str, data.get("validation") or ()))
+    return _TrainedOn(tuple(map(str, data.get("train") or ())), chosen, data.get("fold"))
 
 
 def _check(folder: Path, corpus: str, fold: int | None) -> None:
@@ -84,9 +86,10 @@ def _check(folder: Path, corpus: str, fold: int | None) -> None:
     if not _is_export(folder) and not _is_run(folder):
         raise CheckpointError(f"{folder} is neither a run of `foveate train` nor a folder of `foveate export`")
     trained = _trained_on(folder)
-    if corpus == "locomo" and "locomo" in trained.sources and (fold is None or trained.fold != fold):
+    seen = (*trained.sources, *trained.validation)
+    if corpus == "locomo" and "locomo" in seen and (fold is None or trained.fold != fold):
         raise ConfigError(
-            f"{folder} was trained on LoCoMo conversations of fold {trained.fold}, which this split would test: "
+            f"{folder} was trained or tuned on LoCoMo fold {trained.fold}, which this split would test: "
             "use --split P1 with fold0 .. fold4 each trained on its own fold"
         )
 
@@ -96,7 +99,9 @@ def _is_run(folder: Path) -> bool:
 
 
 def _is_export(folder: Path) -> bool:
-    return any(folder.glob("*.onnx"))
+    from foveate.serving.onnx_scorer import MANIFEST
+
+    return (folder / MANIFEST).is_file()
 
 
 def _load(folder: Path, name: str) -> Scorer:

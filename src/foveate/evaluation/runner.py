@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from foveate.core.context import ContextBuilder
+from foveate.core.messages import spoken
 from foveate.core.packed import Packed
 from foveate.core.protocols import PolicyName, Scorer, Scores
 from foveate.core.render import TranscriptRenderer
 from foveate.core.schema import Conversation, Evidence, Query, Question, Turn
-from foveate.core.tiers import Thresholds
+from foveate.core.tiers import Thresholds, Tier
 from foveate.core.tokens import TokenCounter
 from foveate.evaluation.cache import RecordCache, code_digest, digest
 from foveate.evaluation.methods import AnyMethod, LabelMethod, Method, Packing
@@ -208,6 +209,7 @@ class _Gold:
         self._conversation = conversation
         self._bench = bench
         self._turns = {turn.id: turn for turn in conversation.turns}
+        self._places = {turn.id: place for place, turn in enumerate(conversation.turns)}
         self._sessions = {turn.id: turn.session or "" for turn in conversation.turns}
         self._wanted = {question.id: self._parts(question.evidence) for question in conversation.questions}
 
@@ -228,11 +230,22 @@ class _Gold:
         parts = [] if answer is None else answer_parts(int(evidence.category) if numbered else 4, answer)
         return _Wanted([normalise(part) for part in parts], [stemmed(part) for part in parts])
 
+    def _coverage(self, turn_id: str, packed: Packed) -> float:
+        """How much of a turn the text emitted for it carries; the trace is read only where that is a shorter form."""
+        place, turn = self._places[turn_id], self._turns[turn_id]
+        match packed.tiers[place] if packed.tiers else Tier.DROP:
+            case Tier.DROP:
+                return 0.0
+            case Tier.FULL:
+                emitted = spoken(turn)
+            case _:
+                emitted = packed.trace[place].emitted
+        return coverage(self._bench.suite.spoken(turn), emitted)
+
     def measure(self, question: Question, budget: Budget, packed: Packed, seconds: float) -> Record:
         """The record of one context."""
-        emitted = {trace.turn_id: trace.emitted for trace in packed.trace if trace.emitted}
-        spoken, evidence = self._bench.suite.spoken, question.evidence.turn_ids
-        covered = {turn: coverage(spoken(self._turns[turn]), emitted.get(turn, "")) for turn in evidence}
+        evidence = question.evidence.turn_ids
+        covered = {turn: self._coverage(turn, packed) for turn in evidence}
         recall = evidence_recall(evidence, covered, self._sessions)
         tokens = self._bench.counter.count(packed.text)
         wanted = self._wanted[question.id]
@@ -255,7 +268,7 @@ class _Gold:
             asc=asc,
             asc_stem=asc_stem,
             asc_full=wanted.whole,
-            kept=tuple(emitted),
+            kept=tuple(turn for turn, tier in zip(self._turns, packed.tiers, strict=False) if tier),
             seconds=seconds,
             violation=budget != "full" and tokens > budget,
         )
