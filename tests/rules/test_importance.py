@@ -13,6 +13,8 @@ CRITICAL = [
     "I can't have dairy, so no ice cream for me.",
     "I’m lactose intolerant",
     "My son carries an EpiPen.",
+    "A single satay stick put me in hospital at nineteen.",
+    "Walnuts make my throat swell.",
     "I was diagnosed with celiac disease in March.",
     "I take 20 mg of lisinopril every morning.",
     "He is on blood thinners.",
@@ -36,6 +38,8 @@ CRITICAL = [
 
 NOT_CRITICAL = [
     "I'm so sick of this song.",
+    "I visited a friend in hospital.",
+    "Singing all night made my throat sore.",
     "I think I'm allergic to mornings.",
     "My allergy to mornings is acting up, ha.",
     "What a stroke of luck!",

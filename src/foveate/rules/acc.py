@@ -71,12 +71,13 @@ class AdaptiveThresholds:
     """tau_s and tau_l of Eq. 2 for a history of n turns: fixed up to `reference` turns, then rising towards 1.
 
     tau(n) = 1 - (1 - tau) (reference / n)^rate for n > reference. The paper says only that thresholds adapt with the
-    length of the context; this keeps tau_l <= tau_s and is the identity at rate 0. The values are ours and not tuned.
+    length of the context; this keeps tau_l <= tau_s and is the identity at rate 0. The values are ours, low enough
+    that the budget decides and not they, and not tuned.
     """
 
-    base: Thresholds = field(default_factory=lambda: Thresholds(high=0.30, mid=0.15))
+    base: Thresholds = field(default_factory=lambda: Thresholds(high=0.10, mid=0.05))
     reference: int = 64
-    rate: float = 0.05
+    rate: float = 0.02
 
     def __post_init__(self) -> None:
         if self.reference < 1 or self.rate < 0:
@@ -250,10 +251,14 @@ class _AccIndex:
 def acc_rule(
     embedder: ArrayEmbedder | None = None, coherence: CoherenceMode = "paper", *, keyword_importance: bool = False
 ) -> AccScorer:
-    """The rule with everything offline; `keyword_importance` adds the CRITICAL class the paper does not have."""
+    """The rule with everything offline, for `topk`.
+
+    `keyword_importance` adds the CRITICAL class the paper does not have; the policy is then `score`, which guards it.
+    """
     return AccScorer(
         embedder=embedder or HashingEmbedder(),
         coherence=coherence,
         importance=KeywordImportance() if keyword_importance else None,
         name=f"acc-{coherence}",
+        policy="score" if keyword_importance else "topk",
     )

@@ -8,6 +8,7 @@ the packer's guard.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,9 +20,11 @@ from foveate.core.schema import Query, Turn
 from foveate.core.tiers import Importance
 from foveate.rules.afm import recencies
 from foveate.rules.importance import KeywordImportance
-from foveate.signals.lexical import LexicalIndex
+from foveate.signals.lexical import STOPWORDS, LexicalIndex
 
 TRIVIAL_FACTOR = 0.25
+
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +70,15 @@ class _ChatIndex:
 
     def score(self, query: Query) -> Scores:
         weight = self._scorer.recency_weight
-        bm25 = self._lexical.bm25(query.text, window=1, header=True).astype(np.float64)
+        bm25 = self._lexical.bm25(content_of(query.text), window=1, header=True).astype(np.float64)
         recency = recencies(len(self._classes), self._scorer.half_life)
         shared = bm25 / max(float(bm25.max(initial=0.0)), 1e-9)
         trivial = np.array(self._classes, dtype=np.int64) == Importance.TRIVIAL
         score = (shared + weight * recency) / (1.0 + weight) * np.where(trivial, TRIVIAL_FACTOR, 1.0)
         signals = {"bm25": bm25.tolist(), "recency": recency.tolist()}
         return Scores(score=score.tolist(), importance=list(self._classes), signals=signals)
+
+
+def content_of(query: str) -> str:
+    """The query without English function words, or as it is where it has no others."""
+    return " ".join(w for w in _WORD.findall(query) if w.lower() not in STOPWORDS) or query

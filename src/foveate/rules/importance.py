@@ -25,11 +25,11 @@ from foveate.core.tiers import Importance
 _CLAUSE = re.compile(r"[^.!?;\n]+[.!?;\n]*")
 _TRIGGERS = (
     "allerg anaphyla epi celiac coeliac intoleran diabet asthma seizure hemophilia haemophilia immunocomp "
-    "pacemaker dialysis pregnant diagnos condition disease failure disorder illness pressure hypertension cancer "
-    "chemo stroke attack insulin warfarin thinner metformin statin antibiotic blocker inhaler steroid opioid "
-    "ibuprofen aspirin lithium medic meds dose dosage take taking prescribed overdos suicid harm kill call "
-    "emergency breath chest must may shall circumstance negotiable breaker never can't cannot can_not not_allowed "
-    "not_able not_supposed hard strictly ever remember forget mind note important record"
+    "pacemaker dialysis throat me_in pregnant diagnos condition disease failure disorder illness pressure "
+    "hypertension cancer chemo stroke attack insulin warfarin thinner metformin statin antibiotic blocker inhaler "
+    "steroid opioid ibuprofen aspirin lithium medic meds dose dosage take taking prescribed overdos suicid harm "
+    "kill call emergency breath chest must may shall circumstance negotiable breaker never can't cannot can_not "
+    "not_allowed not_able not_supposed hard strictly ever remember forget mind note important record"
 ).split()
 _KEYS = tuple(key.replace("_", " ") for key in _TRIGGERS)
 
@@ -82,6 +82,8 @@ _MEDICAL = (
     r"|inhaler|steroids|opioids?|ibuprofen|aspirin|lithium|medication|medications|meds|medicine)\b",
     r"\b(?:take|takes|taking|prescribed|dose|dosage)\b[^.]{0,40}\b\d+(?:[.,]\d+)? ?(?:mg|mcg|µg|milligrams?|units?)\b",
     r"\bprescribed (?:me|him|her|us|them|a|an|some)\b",
+    r"\bthroat (?:closed|closes|closing|swell\w*|swollen)\b",
+    r"\b(?:put|puts|landed|lands|sent) me in(?:to)? (?:the )?(?:hospital|er)\b",
     r"\boverdos\w+",
     r"\bsuicid\w*|\bself-?harm\w*|\bkill(?:ing)? myself\b",
 )
