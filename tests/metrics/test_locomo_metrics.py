@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate.core.errors import DataError
+from foveate.corpora import locomo
 from foveate.metrics.locomo import (
     EXTENDED_REFUSALS,
     AnswerSummary,
@@ -247,8 +248,7 @@ def test_lines_normalise_one_by_one(lines: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def released(data_root: Path) -> list[dict]:
-    samples = json.loads((data_root / "locomo" / "locomo10.json").read_text(encoding="utf-8"))
-    return [qa for sample in samples for qa in sample["qa"]]
+    return [qa for sample in _samples(data_root) for qa in sample["qa"]]
 
 
 def _gold(qa: dict) -> str:
@@ -280,7 +280,7 @@ def test_constant_predictors_on_the_released_data(released: list[dict], name: st
 
 
 def test_full_context_ceiling_of_upstream_recall(data_root: Path) -> None:
-    samples = json.loads((data_root / "locomo" / "locomo10.json").read_text(encoding="utf-8"))
+    samples = _samples(data_root)
     sums, counts = dict.fromkeys(range(1, 6), 0.0), dict.fromkeys(range(1, 6), 0)
     for sample in samples:
         sessions = (v for k, v in sample["conversation"].items() if k.startswith("session_") and isinstance(v, list))
@@ -292,3 +292,42 @@ def test_full_context_ceiling_of_upstream_recall(data_root: Path) -> None:
     found = [round(sums[c] / counts[c], 3) for c in range(1, 6)]
     assert found == [0.994, 0.997, 0.927, 1.0, 1.0]
     assert sum(sums.values()) / sum(counts.values()) == pytest.approx(0.99499, abs=5e-6)
+
+
+def test_containment_ceilings_of_the_released_data(data_root: Path) -> None:
+    """Full context and gold evidence, rendered as the published prompts do (EVALUATION.md 1.10)."""
+    found = {category: [0.0, 0.0, 0] for category in range(1, 6)}
+    for sample, parsed in zip(_samples(data_root), locomo.load(data_root), strict=True):
+        lines = _published_lines(sample["conversation"])
+        whole = "\n".join(lines.values())
+        for question in parsed.questions:
+            category, gold = int(question.evidence.category), question.evidence
+            answer = gold.trap if category == 5 else gold.answer
+            evidence = "\n".join(lines[turn] for turn in gold.turn_ids)
+            row = found[category]
+            row[0] += containment(category, answer, whole)
+            row[1] += containment(category, answer, evidence)
+            row[2] += 1
+    shares = {category: (round(a / n, 3), round(b / n, 3)) for category, (a, b, n) in found.items()}
+    assert shares == {
+        1: (0.612, 0.463),
+        2: (0.259, 0.146),
+        3: (0.188, 0.062),
+        4: (0.596, 0.554),
+        5: (0.626, 0.585),
+    }
+
+
+def _samples(root: Path) -> list[dict]:
+    return json.loads((root / "locomo" / "locomo10.json").read_text(encoding="utf-8"))
+
+
+def _published_lines(conversation: dict) -> dict[str, str]:
+    lines: dict[str, str] = {}
+    for key, turns in conversation.items():
+        if key.startswith("session_") and isinstance(turns, list):
+            for turn in turns:
+                shared = f" and shared {turn['blip_caption']}." if turn.get("blip_caption") else ""
+                said = f'{turn["speaker"]} said, "{turn["text"]}"{shared}'
+                lines[turn["dia_id"]] = f"{conversation[f'{key}_date_time']}: {said}"
+    return lines
