@@ -14,6 +14,7 @@ from foveate.evaluation.results import write_atomically
 
 FLOORS = ("core", "signals", "corpora", "metrics", "rules", "evaluation")
 TRAINED_FLOORS = ("learned", "serving")
+ONLY_SHOWN = ("plot.py", "progress.py", "report.py")
 
 
 def digest(values: Mapping[str, object]) -> str:
@@ -23,11 +24,16 @@ def digest(values: Mapping[str, object]) -> str:
 
 @lru_cache(maxsize=2)
 def code_digest(trained: bool) -> str:
-    """A sha256 over the source that an evaluation runs through; `trained` adds what runs trained scorers."""
+    """A sha256 over the source that an evaluation runs through; `trained` adds what runs trained scorers.
+
+    What only shows results (tables, plot, progress) is left out.
+    """
     package = Path(__file__).resolve().parents[1]
     found = hashlib.sha256()
     for floor in FLOORS + (TRAINED_FLOORS if trained else ()):
         for path in sorted((package / floor).rglob("*.py")):
+            if floor == "evaluation" and path.name in ONLY_SHOWN:
+                continue
             found.update(f"{path.relative_to(package).as_posix()}\0".encode())
             found.update(path.read_bytes())
     return found.hexdigest()

@@ -13,7 +13,8 @@ from foveate.evaluation.results import Row
 # Okabe and Ito's palette: told apart with any kind of colour vision; markers and dashes tell the rest.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D1F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-DASHES = ("-", "--", ":")
+LEAK_COLOUR = "#888888"
+DASHES = ("-", "--", "-.")
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -59,16 +60,19 @@ def _draw(axis: Any, title: str, rows: Sequence[Row]) -> None:
     leaks = {row["method"] for row in rows if row.get("label_leak")}
     series = sorted(plot_points(rows).items(), key=lambda item: -item[1][-1][1])
     ticks = sorted({point[0] for _, points in series for point in points})
+    series.sort(key=lambda item: item[0] in leaks)
     for number, (name, points) in enumerate(series):
         budgets, erb, low, high = zip(*points, strict=True)
-        colour = COLOURS[number % len(COLOURS)]
+        colour, dashes = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
+        if name in leaks:
+            colour, dashes = LEAK_COLOUR, ":"
         axis.fill_between(budgets, low, high, color=colour, alpha=0.10, linewidth=0)
         axis.plot(
             budgets,
             erb,
             color=colour,
             marker=MARKERS[number % len(MARKERS)],
-            linestyle=DASHES[number // len(COLOURS) % len(DASHES)],
+            linestyle=dashes,
             linewidth=1.8,
             markersize=5,
             label=f"{name} (sees the labels)" if name in leaks else name,
@@ -81,4 +85,4 @@ def _draw(axis: Any, title: str, rows: Sequence[Row]) -> None:
     axis.set_title(title)
     axis.grid(color="#dddddd", linewidth=0.6)
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9, handlelength=3.5)

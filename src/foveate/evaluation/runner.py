@@ -202,6 +202,16 @@ class _Wanted:
         return sum(f" {part} " in context for part in parts) / len(parts) if parts else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A context: its tokens as counted anew, and its text in both normal forms."""
+
+    text: str
+    tokens: int
+    strict: str
+    stems: str
+
+
 class _Gold:
     """The labels of one conversation and what contexts are compared with."""
 
@@ -209,6 +219,7 @@ class _Gold:
         self._conversation = conversation
         self._bench = bench
         self._turns = {turn.id: turn for turn in conversation.turns}
+        self._last: dict[Budget, _Read] = {}
         self._places = {turn.id: place for place, turn in enumerate(conversation.turns)}
         self._sessions = {turn.id: turn.session or "" for turn in conversation.turns}
         self._wanted = {question.id: self._parts(question.evidence) for question in conversation.questions}
@@ -230,6 +241,14 @@ class _Gold:
         parts = [] if answer is None else answer_parts(int(evidence.category) if numbered else 4, answer)
         return _Wanted([normalise(part) for part in parts], [stemmed(part) for part in parts])
 
+    def _read(self, budget: Budget, text: str) -> _Read:
+        """The context as it is counted and searched; one equal to the last question's is not read again."""
+        last = self._last.get(budget)
+        if last is None or last.text != text:
+            forms = (f" {normal_context(text, stem=stem)} " for stem in (False, True))
+            last = self._last[budget] = _Read(text, self._bench.counter.count(text), *forms)
+        return last
+
     def _coverage(self, turn_id: str, packed: Packed) -> float:
         """How much of a turn the text emitted for it carries; the trace is read only where that is a shorter form."""
         place, turn = self._places[turn_id], self._turns[turn_id]
@@ -247,28 +266,26 @@ class _Gold:
         evidence = question.evidence.turn_ids
         covered = {turn: self._coverage(turn, packed) for turn in evidence}
         recall = evidence_recall(evidence, covered, self._sessions)
-        tokens = self._bench.counter.count(packed.text)
+        read = self._read(budget, packed.text)
         wanted = self._wanted[question.id]
         if wanted.whole is None:
             wanted.whole = wanted.share(self._history_text, wanted.strict)
-        asc = wanted.share(f" {normal_context(packed.text)} ", wanted.strict)
-        asc_stem = wanted.share(f" {normal_context(packed.text, stem=True)} ", wanted.stems)
         return Record(
             question=question.id,
             conversation=self._conversation.id,
             category=question.evidence.category,
             budget=budget,
-            tokens=tokens,
+            tokens=read.tokens,
             history=self.history.tokens,
             erb=None if recall is None else recall.erb,
             all=None if recall is None else recall.all,
             any=None if recall is None else recall.any,
             session=None if recall is None else recall.session,
             coverage=None if recall is None else recall.coverage,
-            asc=asc,
-            asc_stem=asc_stem,
+            asc=wanted.share(read.strict, wanted.strict),
+            asc_stem=wanted.share(read.stems, wanted.stems),
             asc_full=wanted.whole,
             kept=tuple(turn for turn, tier in zip(self._turns, packed.tiers, strict=False) if tier),
             seconds=seconds,
-            violation=budget != "full" and tokens > budget,
+            violation=budget != "full" and read.tokens > budget,
         )
