@@ -7,11 +7,13 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foveate.core.errors import CheckpointError, ConfigError
 from foveate.core.protocols import PolicyName, Scores
 from foveate.core.schema import Conversation, Evidence, Part, Query, Question, Turn
-from foveate.core.tokens import ChapterCounter
+from foveate.core.tokens import ChapterCounter, load_counter
 from foveate.evaluation import checkpoints, runner
 from foveate.evaluation.cache import RecordCache
 from foveate.evaluation.embedding import MiniLmEmbedder
@@ -229,6 +231,14 @@ def test_what_a_result_depends_on_is_measured_again_when_it_changes(tmp_path: Pa
             base = replace(base, suite=replace(base.suite, data_sha="other"))
     runner.run_method(method, base, Lines(1))
     assert asked == ["a", "a"]
+
+
+@given(st.lists(st.text(max_size=40), max_size=6))
+def test_lines_count_as_the_whole_does(lines: list[str]) -> None:
+    pytest.importorskip("tokenizers")
+    counter = load_counter("minilm")
+    text = "\n".join(lines)
+    assert runner.line_count(counter)(text) == counter.count(text)
 
 
 def test_names(tmp_path: Path) -> None:

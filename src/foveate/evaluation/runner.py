@@ -7,9 +7,9 @@ a `Method` is given goes through `_Scored`, whose functions take turns and a `Qu
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from foveate.core.context import ContextBuilder
 from foveate.core.messages import spoken
@@ -190,6 +190,17 @@ class _Labelled:
         return self._packer.timed(self._method.score(self._packer.turns, evidence), None, budgets, 0.0)
 
 
+def line_count(counter: TokenCounter) -> Callable[[str], int]:
+    """Counts a text anew, apart from the builder's own count.
+
+    The MiniLM tokenizer splits at white space first, so there the counts of the lines add up, and each is taken once.
+    """
+    if counter.name != "minilm":
+        return counter.count
+    one = lru_cache(maxsize=1 << 16)(counter.count)
+    return lambda text: sum(map(one, text.split("\n")))
+
+
 @dataclass(slots=True)
 class _Wanted:
     """A question's answer as it is searched for: its parts in both normal forms, and how much the whole history has."""
@@ -220,6 +231,7 @@ class _Gold:
         self._bench = bench
         self._turns = {turn.id: turn for turn in conversation.turns}
         self._last: dict[Budget, _Read] = {}
+        self._count = line_count(bench.counter)
         self._places = {turn.id: place for place, turn in enumerate(conversation.turns)}
         self._sessions = {turn.id: turn.session or "" for turn in conversation.turns}
         self._wanted = {question.id: self._parts(question.evidence) for question in conversation.questions}
@@ -246,7 +258,7 @@ class _Gold:
         last = self._last.get(budget)
         if last is None or last.text != text:
             forms = (f" {normal_context(text, stem=stem)} " for stem in (False, True))
-            last = self._last[budget] = _Read(text, self._bench.counter.count(text), *forms)
+            last = self._last[budget] = _Read(text, self._count(text), *forms)
         return last
 
     def _coverage(self, turn_id: str, packed: Packed) -> float:
