@@ -1,4 +1,4 @@
-"""Random conversations, counters and the checks that every packed context must pass, written apart from the code they check."""
+"""Random conversations, counters, and the checks every packed context must pass, apart from the code they check."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _tiny_bpe() -> TokenCounter:
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # pyright: ignore[reportAttributeAccessIssue]
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=420, initial_alphabet=alphabet, show_progress=False)
     tokenizer.train_from_iterator([word for word in _WORDS if word.isprintable()] * 3, trainer)
@@ -126,7 +126,7 @@ _CONTENT = st.one_of(_TEXT, _TEXT, st.none(), st.just(""), _PARTS)
 
 @st.composite
 def cases(draw: st.DrawFn, max_events: int = 10) -> Case:
-    """Plain turns, tool exchanges (parallel, unanswered, interrupted), orphaned results, links, pins, dated sessions."""
+    """Plain turns, tool exchanges (parallel, unanswered, interrupted), orphaned results, links, pins, dates."""
     turns: list[Turn] = []
     session = 0
 
@@ -245,9 +245,7 @@ def _turn(case: Case, turn_id: str) -> Turn:
     return next(turn for turn in case.turns if turn.id == turn_id)
 
 
-def _check_messages(
-    case: Case, packed: Packed, messages: Sequence[Mapping[str, Any]], groups: list[set[int]]
-) -> None:
+def _check_messages(case: Case, packed: Packed, messages: Sequence[Mapping[str, Any]], groups: list[set[int]]) -> None:
     """Reads the messages against the conversation: chronological, under the right header, tools valid."""
     expected = [trace for trace in packed.trace if _shown(trace.turn_id, trace.tier, case, groups)]
     callers: dict[str, int] = {}
@@ -267,9 +265,10 @@ def _check_messages(
         position += 1
         turn = _turn(case, trace.turn_id)
         if trace.tier is Tier.PLACEHOLDER:
-            assert content.startswith(f"[{turn.id}") and content.endswith("tokens omitted]")
+            assert content.startswith(f"[{turn.id}")
+            assert content.endswith("tokens omitted]")
         elif turn.role == "tool" and message["role"] == "user":
-            assert turn.tool_call_id is not None and turn.tool_call_id not in callers
+            assert turn.tool_call_id not in callers
         else:
             assert message["role"] == turn.role
         if trace.tier is not Tier.PLACEHOLDER:

@@ -32,7 +32,7 @@ def least_budget(builder: ContextBuilder, case: Case, **arguments: object) -> in
 @pytest.mark.parametrize("counting", COUNTERS)
 @pytest.mark.parametrize("renderer", ["chat", "transcript"])
 @given(data=st.data(), case=cases())
-@settings(max_examples=60)
+@settings(max_examples=120)
 def test_contract(data: st.DataObject, case: Case, renderer: str, counting: str) -> None:
     policy = data.draw(st.sampled_from(POLICIES))
     stub_value = data.draw(st.sampled_from([0.0, 0.2]))

@@ -168,7 +168,8 @@ class ContextBuilder:
     def _fit(self, columns: Columns, policy: PolicyName, forms: _Forms, frame: _Frame, allowed: int) -> _Fit:
         """Packs, writes and counts; where the whole counts more than its pieces, packs again with that much less.
 
-        What is taken off doubles every round, so that the rounds end: with nothing left only the required part is written.
+        What is taken off doubles every round, so that the rounds end: with nothing left, only the required part is
+        written.
         """
         working = allowed
         for turn in range(_MAX_ROUNDS):

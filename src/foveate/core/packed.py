@@ -102,7 +102,7 @@ class Snapshot:
 
     def tiers(self) -> tuple[Tier, ...]:
         """The tier of each turn, which is its group's."""
-        given = [Tier.DROP] * len(self.history.turns)
+        given = [Tier.DROP] * len(self.scores.score)
         for members, tier in zip(self.members, self.packing.choice, strict=True):
             for member in members:
                 given[member] = tier
