@@ -95,6 +95,8 @@ def test_a_part_of_the_corpus_is_stored_only_on_request(evaluate, tmp_path: Path
         (["--method", "bm25", "--budgets", "0"], "--budgets '0'"),
         (["--method", "bm25", "--limit-conversations", "0"], "--limit-conversations 0"),
         (["--method", "bm25", "--plot", "x.txt"], ".png"),
+        (["--method", "bm25", "--fold", "0"], "--split P1"),
+        (["--method", "bm25", "--split", "P1", "--fold", "0"], "are none"),
         (["--method", "bm25", "--against", "dense"], "--against dense"),
     ],
 )

@@ -296,6 +296,21 @@ def test_folders_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         checkpoint_method(tmp_path / "empty", "P0", suite("a", "b"))
 
 
+def test_one_fold_alone_takes_its_run_and_its_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(folder: Path, name: str) -> FunctionScorer:
+        return FunctionScorer(folder.name, lambda turns, query: [1.0] * len(turns))
+
+    monkeypatch.setattr(checkpoints, "_load", load)
+    run, part = folds(tmp_path / "run"), suite("a", "b").only_fold(1)
+    assert [c.id for c in part.conversations] == ["b"]
+    for folder in (run, run / "fold1"):
+        assert checkpoint_method(folder, "P1", part, 1).scorers("b")[0].name == "fold1"
+    with pytest.raises(ConfigError, match="LoCoMo fold 0"):
+        checkpoint_method(run / "fold0", "P1", part, 1)
+    with pytest.raises(ConfigError, match="--fold 2: the folds of locomo are 0 to 1"):
+        part.only_fold(2)
+
+
 def test_other_weights_are_another_method(tmp_path: Path) -> None:
     run = folds(tmp_path / "run", trained=False)
     before = checkpoint_method(run / "fold0", "P0", suite("a"))

@@ -43,7 +43,7 @@ methods, comma separated:
 splits:
   P0  one scorer for all conversations, trained on none of them (rules too)
   P1  LoCoMo only: five folds by conversation; FOLDER holds fold0 .. fold4, and each question is answered by the
-      scorer that was trained without its conversation
+      scorer that was trained without its conversation; --fold K for one fold, FOLDER then may be its run alone
 
 what is measured:
   ERB, the share of a question's evidence turns of which at least 0.8 of the words are in the packed context, with an
@@ -75,6 +75,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--counter", default="minilm", metavar="SPEC", help="token counter (default minilm)")
     parser.add_argument("--seed", type=int, default=13, help="of the run and of generated conversations (default 13)")
     parser.add_argument("--data", type=Path, metavar="FILE", help="synthetic: read this file, generate none")
+    parser.add_argument(
+        "--fold", type=int, metavar="K", help="P1: only this fold's test conversations; stored only with --out"
+    )
     parser.add_argument("--limit-conversations", type=int, metavar="N", help="only the first N; stored only with --out")
     parser.add_argument("--out", type=Path, metavar="FILE", help="result rows (default docs/results/CORPUS.jsonl)")
     parser.add_argument("--against", metavar="METHOD", help="compare the others with this method, paired")
@@ -98,11 +101,13 @@ def run(args: argparse.Namespace) -> int:
         check_baseline(args.against, [name if name in RULES else Path(name).name for name in names])
     if args.plot is not None:
         check_name(args.plot)
-    suite = load_suite(args.corpus, data=args.data, seed=args.seed).first(args.limit_conversations)
+    if args.fold is not None and args.split != "P1":
+        raise ConfigError(f"--fold {args.fold} without folds: give --split P1")
+    suite = load_suite(args.corpus, data=args.data, seed=args.seed).only_fold(args.fold).first(args.limit_conversations)
     counter = load_counter(args.counter)
-    bench = Bench(suite, args.split, budgets, counter, RecordCache(args.work), args.seed)
+    bench = Bench(suite, args.split, budgets, counter, RecordCache(args.work), args.seed, args.fold)
     out: Path | None = args.out
-    if out is None and args.limit_conversations is None:
+    if out is None and args.limit_conversations is None and args.fold is None:
         out = Path("docs/results") / f"{suite.name}.jsonl"
     stored = [] if out is None else read_rows(out)
     rows, measured = gather(names, bench, [] if args.fresh else stored, facts_of(args, bench), out)
@@ -137,6 +142,8 @@ def facts_of(args: argparse.Namespace, bench: Bench) -> RunFacts:
         options.append(f"--seed {args.seed}")
     if args.data is not None:
         options.append(f"--data {args.data.name}")
+    if args.fold is not None:
+        options.append(f"--fold {args.fold}")
     if args.limit_conversations is not None:
         options.append(f"--limit-conversations {args.limit_conversations}")
     return RunFacts(
@@ -150,6 +157,7 @@ def facts_of(args: argparse.Namespace, bench: Bench) -> RunFacts:
         seed=args.seed,
         command=f"foveate evaluate {bench.suite.name} {' '.join(options)}",
         code_commit=git_commit(Path(foveate.__file__).parent),
+        fold=args.fold,
     )
 
 
@@ -168,7 +176,7 @@ def gather(
 
     Every method is found before the first is measured, so that a wrong name costs no time.
     """
-    methods = Methods(bench.suite, bench.split)
+    methods = Methods(bench.suite, bench.split, bench.fold)
     plans = [(name, _plan(name, methods, bench, stored, facts)) for name in names]
     rows: list[Row] = []
     measured: list[Row] = []

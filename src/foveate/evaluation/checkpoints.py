@@ -31,13 +31,14 @@ class Checkpoint:
     fingerprint: str
 
 
-def load_checkpoint(folder: Path, corpus: str, folds: int | None) -> Checkpoint:
+def load_checkpoint(folder: Path, corpus: str, *, folds: int | None = None, fold: int | None = None) -> Checkpoint:
     """The checkpoint in a folder; nothing is loaded yet.
 
     Args:
         folder: a run, a saved model or an export; with `folds`, a folder that holds fold0, fold1, ...
         corpus: what it will be tested on; a run that says it trained on what it is tested on is refused.
         folds: how many folds there must be; None for a single scorer.
+        fold: the fold a single scorer is tested on; None for all conversations.
 
     Raises:
         CheckpointError: the folder holds no scorer, or a fold is missing.
@@ -50,7 +51,7 @@ def load_checkpoint(folder: Path, corpus: str, folds: int | None) -> Checkpoint:
     else:
         parts = [folder / f"fold{k}" for k in range(folds)]
     for number, part in enumerate(parts):
-        _check(part, corpus, None if folds is None else number)
+        _check(part, corpus, fold if folds is None else number)
     loaders = [lru_cache(maxsize=1)(partial(_load, part, folder.name)) for part in parts]
     trained = sorted({source for part in parts for source in _trained_on(part).sources})
     return Checkpoint(

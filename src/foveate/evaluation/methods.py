@@ -193,15 +193,21 @@ def _acc(name: str, sign: BudgetSign) -> Method:
     return Method(name, True, lambda _: (scorer,), Packing("strict", scorer.thresholds_at, dynamic.budget))
 
 
-def checkpoint_method(folder: Path, split: SplitName, suite: Suite) -> Method:
+def checkpoint_method(folder: Path, split: SplitName, suite: Suite, only: int | None = None) -> Method:
     """The scorer of a run or export folder; under P1 the one of the fold that tests the conversation.
+
+    With `only`, the scorer of that fold: the folder itself, or its part of that name.
 
     Raises:
         ConfigError: the split does not fit the folder.
         CheckpointError: the folder holds no scorer.
     """
-    found = load_checkpoint(folder, suite.name, folds=len(suite.folds) if split == "P1" else None)
-    fold = suite.fold_of if split == "P1" else lambda _: 0
+    if split == "P1" and only is None:
+        found, fold = load_checkpoint(folder, suite.name, folds=len(suite.folds)), suite.fold_of
+    else:
+        part = folder / f"fold{only}"
+        found = load_checkpoint(part if part.is_dir() else folder, suite.name, fold=only)
+        fold = _first
     return Method(
         name=found.name,
         q_aware=True,
@@ -209,6 +215,10 @@ def checkpoint_method(folder: Path, split: SplitName, suite: Suite) -> Method:
         train_data=found.train_data,
         fingerprint=found.fingerprint,
     )
+
+
+def _first(conversation_id: str) -> int:
+    return 0
 
 
 def method_names(text: str) -> tuple[str, ...]:
@@ -233,10 +243,12 @@ class Methods:
     Args:
         suite: what they will be measured on.
         split: P0 or P1.
+        fold: the only fold that is evaluated; None for all of them.
     """
 
-    def __init__(self, suite: Suite, split: SplitName) -> None:
+    def __init__(self, suite: Suite, split: SplitName, fold: int | None = None) -> None:
         self._suite = suite
+        self._fold = fold
         self._split: SplitName = split
         self._embedder = MiniLmEmbedder()
 
@@ -252,4 +264,4 @@ class Methods:
             return rule_method(rule, self._embedder)
         if not Path(name).is_dir():
             raise ConfigError(f"no method {name!r}: give {_CHOICES}")
-        return checkpoint_method(Path(name), self._split, self._suite)
+        return checkpoint_method(Path(name), self._split, self._suite, self._fold)

@@ -45,6 +45,7 @@ class RunFacts:
     Attributes:
         dataset, data_sha: the corpus and its bytes.
         split: P0 or P1.
+        fold: the only fold evaluated; None where all folds are pooled.
         tokenizer_id: name of the counter that budgets are in.
         render: how contexts are rendered.
         apart: categories that are not pooled.
@@ -64,6 +65,7 @@ class RunFacts:
     seed: int
     command: str
     code_commit: str | None
+    fold: int | None = None
 
 
 def make_row(
@@ -79,15 +81,15 @@ def make_row(
 ) -> Row:
     """The row of one method at one budget; all records must be of that budget.
 
-    P1 pools the test questions of all folds, so `split.fold` is None. `clusters` holds, per conversation, the number of
-    pooled questions with evidence and the sum of their ERB, so that differences can be tested from rows alone.
+    Where P1 pools the test questions of all folds, `split.fold` is None. `clusters` holds, per conversation, the number
+    of pooled questions with evidence and the sum of their ERB, so that differences can be tested from rows alone.
     """
     pooled = [record for record in records if record.category not in facts.apart]
     bounds = interval(pooled)
     return {
         "dataset": facts.dataset,
         "data_sha": facts.data_sha,
-        "split": {"name": facts.split, "fold": None},
+        "split": {"name": facts.split, "fold": facts.fold},
         "method": method,
         "q_aware": q_aware,
         "label_leak": label_leak,
@@ -204,7 +206,7 @@ def find_rows(rows: Iterable[Row], facts: RunFacts, method: str, budgets: Sequen
             row["method"] == method
             and row["dataset"] == facts.dataset
             and row["data_sha"] == facts.data_sha
-            and row["split"]["name"] == facts.split
+            and row["split"] == {"name": facts.split, "fold": facts.fold}
             and row["tokenizer_id"] == facts.tokenizer_id
             and row["render"] == facts.render
             and row["seed"] == facts.seed

@@ -44,6 +44,7 @@ class Bench:
         counter: what budgets are counted in.
         cache: where finished conversations are kept.
         seed: of the run; part of the rows' key.
+        fold: the only fold of P1 that is evaluated; None for all of them.
     """
 
     suite: Suite
@@ -52,6 +53,7 @@ class Bench:
     counter: TokenCounter
     cache: RecordCache
     seed: int = 13
+    fold: int | None = None
 
     def budgets_for(self, method: AnyMethod) -> tuple[Budget, ...]:
         """The budgets a method is measured at: one, "full", where it keeps everything."""

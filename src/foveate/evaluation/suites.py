@@ -47,6 +47,15 @@ class Suite:
                 return number
         raise ConfigError(f"{self.name} has no fold that tests {conversation_id}: use --split P0")
 
+    def only_fold(self, fold: int | None) -> Suite:
+        """The suite cut to the test conversations of one fold; itself for None."""
+        if fold is None:
+            return self
+        if not 0 <= fold < len(self.folds):
+            have = f"0 to {len(self.folds) - 1}" if self.folds else "none"
+            raise ConfigError(f"--fold {fold}: the folds of {self.name} are {have}")
+        return replace(self, conversations=tuple(c for c in self.conversations if c.id in self.folds[fold]))
+
     def first(self, conversations: int | None) -> Suite:
         """The suite cut to its first conversations; itself for None."""
         if conversations is None:
