@@ -16,6 +16,7 @@ from foveate.core.schema import Conversation, Evidence, Part, Query, Question, T
 from foveate.core.tokens import ChapterCounter, load_counter
 from foveate.evaluation import checkpoints, runner
 from foveate.evaluation.cache import RecordCache
+from foveate.evaluation.content import content_words
 from foveate.evaluation.embedding import MiniLmEmbedder
 from foveate.evaluation.methods import (
     RULES,
@@ -184,7 +185,7 @@ def test_every_rule_runs_within_its_budget(tmp_path: Path, name: RuleName) -> No
     assert method.name == name
 
 
-@pytest.mark.parametrize("name", ["dense", "dense-date", "rrf", "best-sum", "afm-rule-dense"])
+@pytest.mark.parametrize("name", ["dense", "dense-date", "rrf", "best-sum", "best-sum-content", "afm-rule-dense"])
 def test_dense_rules_share_one_embedder(tmp_path: Path, name: RuleName) -> None:
     pytest.importorskip("torch")
     found = runner.run_conversation(rule(name), conversation("a"), bench(tmp_path))
@@ -239,6 +240,18 @@ def test_lines_count_as_the_whole_does(lines: list[str]) -> None:
     counter = load_counter("minilm")
     text = "\n".join(lines)
     assert runner.line_count(counter)(text) == counter.count(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What is the dog's name?", "dog's name?"),
+        ("When did Ann move to Rome?", "Ann move Rome?"),
+        ("Who is it?", "Who is it?"),
+    ],
+)
+def test_function_words_are_dropped_unless_there_are_no_others(text: str, expected: str) -> None:
+    assert content_words(text) == expected
 
 
 def test_names(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from foveate.core.protocols import Scorer, Scores
 from foveate.core.schema import Evidence, Turn
 from foveate.core.tiers import Thresholds
 from foveate.evaluation.checkpoints import load_checkpoint
+from foveate.evaluation.content import ContentScorer
 from foveate.evaluation.embedding import MiniLmEmbedder
 from foveate.evaluation.suites import SplitName, Suite
 from foveate.rules.acc import BudgetSign, DynamicBudget, acc_rule
@@ -40,10 +41,12 @@ RuleName = Literal[
     "random",
     "bm25",
     "bm25-near-date",
+    "bm25-near-date-content",
     "dense",
     "dense-date",
     "rrf",
     "best-sum",
+    "best-sum-content",
     "evict-fifo",
     "evict-importance",
     "evict-hybrid",
@@ -152,6 +155,8 @@ def rule_method(name: RuleName, embedder: MiniLmEmbedder) -> AnyMethod:
             return _aware(name, Bm25Scorer())
         case "bm25-near-date":
             return _aware(name, Bm25Scorer(window=1, header=True))
+        case "bm25-near-date-content":
+            return _aware(name, ContentScorer(Bm25Scorer(window=1, header=True)))
         case "dense":
             return _aware(name, DenseScorer(embedder))
         case "dense-date":
@@ -160,6 +165,9 @@ def rule_method(name: RuleName, embedder: MiniLmEmbedder) -> AnyMethod:
             return _aware(name, RrfScorer((Bm25Scorer(), DenseScorer(embedder)), k=60.0))
         case "best-sum":
             return _aware(name, SumScorer((Bm25Scorer(window=1, header=True), DenseScorer(embedder, header=True))))
+        case "best-sum-content":
+            lexical = ContentScorer(Bm25Scorer(window=1, header=True))
+            return _aware(name, SumScorer((lexical, DenseScorer(embedder, header=True))))
         case "afm-paper-offline":
             return _afm(name, afm_paper_offline())
         case "afm-public-offline":
