@@ -69,7 +69,11 @@ def method_digest(method: AnyMethod) -> str:
 
 def method_code(method: AnyMethod) -> str:
     """The digest of the code that a method's results depend on."""
-    return code_digest(isinstance(method, Method) and bool(method.fingerprint))
+    return code_digest(_trained(method))
+
+
+def _trained(method: AnyMethod) -> bool:
+    return isinstance(method, Method) and bool(method.fingerprint)
 
 
 def run_method(method: AnyMethod, bench: Bench, progress: Progress) -> list[Record]:
@@ -94,7 +98,7 @@ def _key(method: AnyMethod, conversation: Conversation, bench: Bench) -> str:
         {
             "data": bench.suite.data_sha,
             "corpus": bench.suite.name,
-            "split": bench.split,
+            "split": bench.split if _trained(method) else "any",
             "conversation": conversation.id,
             "method": method_digest(method),
             "budgets": bench.budgets_for(method),
