@@ -29,6 +29,7 @@ class DataConfig:
         validation: sources of the same form; "locomo" stands for the validation conversations of `fold`.
         fold: P1 fold, 0 to 4; needed where "locomo" is named.
         max_turns: longer conversations are cut into pieces of this many turns that keep their own questions.
+        max_conversations: at most this many training conversations, the first ones; 0 takes all.
         validation_questions: at most this many validation questions a conversation, evenly spaced; 0 takes all.
     """
 
@@ -36,6 +37,7 @@ class DataConfig:
     validation: tuple[str, ...] = ("synthetic:data/synthetic/validation.jsonl",)
     fold: int | None = None
     max_turns: int = 1200
+    max_conversations: int = 0
     validation_questions: int = 0
 
     def __post_init__(self) -> None:
@@ -44,6 +46,7 @@ class DataConfig:
         wants_fold = "locomo" in (*self.train, *self.validation)
         _require(not wants_fold or self.fold is not None, "data names locomo: give data.fold, 0 to 4")
         _require(self.max_turns >= 8, f"data.max_turns={self.max_turns}: give at least 8")
+        _require(self.max_conversations >= 0, f"data.max_conversations={self.max_conversations}: give 0 or more")
         _require(self.validation_questions >= 0, f"data.validation_questions={self.validation_questions}: 0 or more")
 
 

@@ -1,0 +1,1 @@
+"""From a trained run to a folder that serves without torch."""

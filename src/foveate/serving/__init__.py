@@ -1,0 +1,5 @@
+"""Serving without torch."""
+
+from foveate.serving.onnx_scorer import OnnxScorer
+
+__all__ = ["OnnxScorer"]

@@ -23,6 +23,7 @@ STANDARDISED = (
     "bm25_near",
     "bm25_near_dated",
     "bm25_wide_dated",
+    "bm25_session",
     "covered",
     "covered_near",
     "rarest",
@@ -95,10 +96,11 @@ class SignalIndex:
         covered, rarest = self._coverage(text, window=0)
         covered_near, rarest_near = self._coverage(text, window=1)
         return [
-            lexical.bm25(text),
-            lexical.bm25(text, window=1),
-            lexical.bm25(text, window=1, header=True),
-            lexical.bm25(text, window=2, header=True),
+            lexical.bm25(text, content=True),
+            lexical.bm25(text, window=1, content=True),
+            lexical.bm25(text, window=1, header=True, content=True),
+            lexical.bm25(text, window=2, header=True, content=True),
+            lexical.bm25_sessions(text),
             covered,
             covered_near,
             rarest,

@@ -142,17 +142,37 @@ class LexicalIndex:
         out = _widen(self._turns.lengths, window)
         return out + self._headers.lengths[self._header_of] if header and len(self) else out
 
-    def bm25(self, query_text: str, *, window: int = 0, header: bool = False) -> Floats:
-        """(n,) BM25 of each turn for the query; zeros where no word is shared."""
-        n = len(self)
+    def bm25(self, query_text: str, *, window: int = 0, header: bool = False, content: bool = False) -> Floats:
+        """(n,) BM25 of each turn for the query; zeros where no word is shared.
+
+        Args:
+            query_text: the question.
+            window: neighbours on each side that count as part of a turn.
+            header: whether the session's date does.
+            content: whether the question's function words are left out, which ranks better than their small idf does.
+        """
+        words = Counter(content_terms(query_text) if content else terms(query_text))
+        tf = [self.frequency(word, window=window, header=header) for word in sorted(words)]
+        weights = [float(words[word]) for word in sorted(words)]
+        return self._score(tf, weights, self.lengths(window=window, header=header))
+
+    def bm25_sessions(self, query_text: str) -> Floats:
+        """(n,) BM25 of each turn's whole session for the question's content words: where the topic was talked about."""
+        if not len(self):
+            return np.zeros(0, dtype=np.float32)
+        session = np.asarray(self._header_of)
+        words = dict.fromkeys(content_terms(query_text))
+        tf = [_sum_by(session, self._turns.frequency(word)) for word in words]
+        return self._score(tf, [1.0] * len(tf), _sum_by(session, self._turns.lengths))[session]
+
+    def _score(self, tf: Sequence[Floats], weights: Sequence[float], lengths: Floats) -> Floats:
+        n = len(lengths)
         score = np.zeros(n, dtype=np.float32)
         if n == 0:
             return score
-        lengths = self.lengths(window=window, header=header)
         norm = self.k1 * (1 - self.b + self.b * lengths / max(float(lengths.mean()), 1e-9))
-        for word, times in sorted(Counter(terms(query_text)).items()):
-            tf = self.frequency(word, window=window, header=header)
-            score += times * idf(n, int(np.count_nonzero(tf))) * tf / (tf + norm)
+        for frequency, weight in zip(tf, weights, strict=True):
+            score += weight * idf(n, int(np.count_nonzero(frequency))) * frequency / (frequency + norm)
         return score
 
 
@@ -167,3 +187,7 @@ def _widen(values: Floats, window: int) -> Floats:
         out[k:] += values[:-k]
         out[:-k] += values[k:]
     return out
+
+
+def _sum_by(group: NDArray[np.int64], values: Floats) -> Floats:
+    return np.bincount(group, weights=values).astype(np.float32)

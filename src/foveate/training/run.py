@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,13 @@ def train(config: TrainConfig, say: Callable[[str], None] = print) -> dict[str, 
     accelerator = Accelerator(cpu=not torch.cuda.is_available())
     main = accelerator.is_main_process
     speak = say if main else _silent
+    conversations = {role: load_sources(config.data, role) for role in ("train", "validation")}
     resume_from = _prepare_folder(folder, config) if main else None
     accelerator.wait_for_everyone()
     seed_everything(config.seed)
     model = build_model(config.model)
     tokenizer = load_tokenizer(config.model.encoder.name)
-    stage = _stage(config, model, tokenizer, accelerator, speak)
+    stage = _stage(config, model, tokenizer, conversations, accelerator, speak)
     tracker = Tracker(folder, config.run.wandb, asdict(config), resume_from) if main else None
     store = CheckpointStore(folder / "checkpoints", config.run.keep)
     best = CheckpointStore(folder / "best", keep=1)
@@ -92,13 +93,17 @@ def _prepare_folder(folder: Path, config: TrainConfig) -> int | None:
 
 
 def _stage(
-    config: TrainConfig, model: FoveateModel, tokenizer: Any, accelerator: Accelerator, say: Callable[[str], None]
+    config: TrainConfig,
+    model: FoveateModel,
+    tokenizer: Any,
+    conversations: Mapping[str, Sequence[Conversation]],
+    accelerator: Accelerator,
+    say: Callable[[str], None],
 ) -> EvidenceStage:
     model.to(accelerator.device)
     backend = TorchVectorModel(model, tokenizer, "training")
     cache = VectorCache(Path(config.run.cache), _encoder_key(model, tokenizer, config), backend.encode)
     counter = load_counter("minilm")
-    conversations = {role: load_sources(config.data, role) for role in ("train", "validation")}
 
     def build(role: str, chosen: Sequence[Conversation]) -> list[Example]:
         turns, questions = sum(len(c.turns) for c in chosen), sum(len(c.questions) for c in chosen)

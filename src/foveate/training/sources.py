@@ -28,7 +28,7 @@ def load_sources(config: DataConfig, role: Role) -> list[Conversation]:
     kept = [piece for piece in pieces if piece.questions]
     if not kept:
         raise ConfigError(f"data.{role}={list(names)} holds no question with evidence: name another source")
-    return kept
+    return kept[: config.max_conversations or None] if role == "train" else kept
 
 
 def _load(name: str, config: DataConfig, role: Role) -> list[Conversation]:

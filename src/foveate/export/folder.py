@@ -1,0 +1,121 @@
+"""A finished run to a folder that serves without torch.
+
+README.md           the model card
+foveate.json        the contract with serving: sizes, signals, policy, parity, sha256 of the other files
+encoder.onnx        token ids, mask -> unit vectors           (encoder.int8.onnx beside it where asked for)
+mixer.onnx          turn vectors -> mixed vectors
+head.onnx           vectors, mixed, question, signals -> probability
+model.safetensors, config.json, tokenizer.json                the same model for torch
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from foveate.config.load import load_config
+from foveate.core.errors import CheckpointError, ConfigError
+from foveate.export.card import model_card
+from foveate.export.graphs import export_graphs
+from foveate.export.parity import FP32_TOLERANCE, INT8_AGREEMENT, Parity, compare, probe
+from foveate.export.quantize import quantize_encoder
+from foveate.learned.model import FoveateModel
+from foveate.learned.scorer import TorchVectorModel, load_model
+from foveate.serving.onnx_scorer import FORMAT, MANIFEST, OnnxVectorModel, Precision, sha256
+
+NOT_A_FILE_OF_THE_EXPORT = (MANIFEST, "README.md")
+
+
+def export(run: Path, out: Path, *, int8: bool = True, say: Callable[[str], None] = print) -> dict[str, Parity]:
+    """Write the export folder and check it against the torch model before it gets its name.
+
+    Args:
+        run: a run folder of `foveate train`, or a saved model folder.
+        out: the folder to make; it must not exist, or be an earlier export.
+        int8: whether to add an int8 encoder.
+        say: prints a line of progress.
+
+    Returns:
+        The parity of each precision.
+
+    Raises:
+        CheckpointError: the run holds no finished model, or fp32 differs by more than 1e-4.
+        ConfigError: `out` exists and is no export.
+    """
+    if out.exists() and not (out / MANIFEST).is_file():
+        raise ConfigError(f"{out} exists and is no export: give another folder, or remove it")
+    model, tokenizer = load_model(run)
+    building = out.with_name(f".{out.name}.building")
+    shutil.rmtree(building, ignore_errors=True)
+    building.mkdir(parents=True)
+    say("writing safetensors, tokenizer and three ONNX graphs")
+    model.save_pretrained(building)
+    tokenizer.save(str(building / "tokenizer.json"))
+    export_graphs(model, building)
+    if int8:
+        say("quantising the encoder to int8")
+        quantize_encoder(building / "encoder.onnx", building / "encoder.int8.onnx")
+    name = run.name
+    _write_manifest(building, _contract(name, model, {}, 0))
+    say("comparing with the torch model")
+    found = _parities(TorchVectorModel(model, tokenizer, name), building, ["fp32", "int8"] if int8 else ["fp32"])
+    _judge(found, building, say)
+    manifest = _contract(name, model, {k: asdict(v) for k, v in found.items()}, next(iter(found.values())).questions)
+    _write_manifest(building, manifest)
+    (building / "README.md").write_text(model_card(name, manifest, *_provenance(run)))
+    shutil.rmtree(out, ignore_errors=True)
+    building.rename(out)
+    return found
+
+
+def _parities(reference: TorchVectorModel, folder: Path, precisions: list[Precision]) -> dict[str, Parity]:
+    conversations = probe()
+    return {p: compare(reference, OnnxVectorModel(folder, p), conversations) for p in precisions}
+
+
+def _judge(found: dict[str, Parity], folder: Path, say: Callable[[str], None]) -> None:
+    """fp32 must agree; an int8 encoder below the stated bound is left out, and said so."""
+    if found["fp32"].max_abs > FP32_TOLERANCE:
+        raise CheckpointError(
+            f"the fp32 export differs from the torch model by {found['fp32'].max_abs:.1e}, "
+            f"more than {FP32_TOLERANCE:.0e}: nothing was exported; please report it with the run's config.yaml"
+        )
+    if "int8" in found and found["int8"].agreement < INT8_AGREEMENT:
+        say(f"int8 agrees on {found['int8'].agreement:.3f} of the 20 best turns, below {INT8_AGREEMENT}: left out")
+        (folder / "encoder.int8.onnx").unlink()
+        del found["int8"]
+
+
+def _contract(name: str, model: FoveateModel, parity: dict[str, Any], questions: int) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "name": name,
+        "dim": model.dim,
+        "width": model.config.width,
+        "reach": model.mixer.reach,
+        "max_length": model.config.max_length,
+        "signals": list(model.config.signal_names or ()),
+        "policy": model.config.policy,
+        "calibrated": True,
+        "parity": parity,
+        "parity_questions": questions,
+    }
+
+
+def _write_manifest(folder: Path, contract: dict[str, Any]) -> None:
+    files = sorted(p.name for p in folder.iterdir() if p.name not in NOT_A_FILE_OF_THE_EXPORT)
+    contract = contract | {"files": {name: sha256(folder / name) for name in files}}
+    (folder / MANIFEST).write_text(json.dumps(contract, indent=1) + "\n")
+
+
+def _provenance(run: Path) -> tuple[list[str], str, dict[str, Any]]:
+    """Training sources, encoder and validation result of a run; empty for a bare model folder."""
+    if not (run / "config.yaml").is_file():
+        return [], "not recorded", {}
+    config = load_config(run / "config.yaml")
+    result = json.loads((run / "result.json").read_text()) if (run / "result.json").is_file() else {}
+    return list(config.data.train), config.model.encoder.name, result
