@@ -26,6 +26,7 @@ from foveate.evaluation.results import (
     make_row,
     merge,
     read_rows,
+    rounded,
     write_atomically,
     write_rows,
 )
@@ -209,9 +210,10 @@ def _plan(name: str, methods: Methods, bench: Bench, stored: Sequence[Row], fact
 
 
 def _measure(method: AnyMethod, name: str, bench: Bench, facts: RunFacts, bar: Progress) -> list[Row]:
+    """The rows of a method, rounded as they are stored, so that they print the same when they are read back."""
     records = run_method(method, bench, bar)
     facts = replace(facts, command=f"{facts.command} --method {_shown(name)}")
-    return [
+    rows = [
         make_row(
             facts,
             [record for record in records if record.budget == budget],
@@ -224,6 +226,7 @@ def _measure(method: AnyMethod, name: str, bench: Bench, facts: RunFacts, bar: P
         )
         for budget in bench.budgets_for(method)
     ]
+    return [rounded(row) for row in rows]
 
 
 def _shown(name: str) -> str:
