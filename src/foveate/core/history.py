@@ -1,8 +1,7 @@
-"""What the context builder knows of a conversation between two builds: groups, sections and token counts, kept as it
-grows.
+"""What the context builder keeps of a growing conversation between two builds: groups, sections, token counts.
 
-Appending a turn counts that turn only. The columns handed to the packer are the lists kept here, so that a build copies
-nothing but the scores.
+Appending a turn counts that turn only. The columns handed to the packer are the lists kept here, so that a build
+copies nothing but the scores.
 
 A section is a run of dated turns with one session and date. Undated turns neither open nor close one. A tool result
 belongs to the section of its call, so that no header falls between the two.

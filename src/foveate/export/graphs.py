@@ -5,6 +5,7 @@ Names of inputs and outputs are the contract with `serving.onnx_scorer`.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,6 +73,12 @@ def _export(
 @contextmanager
 def _quiet() -> Iterator[None]:
     """The exporter's own warnings are about its internals and say nothing a user could act on."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
