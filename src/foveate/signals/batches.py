@@ -16,6 +16,9 @@ Ids = NDArray[np.int64]
 # (ids (b, t), mask (b, t)) -> unit vectors (b, dim)
 Run = Callable[[Ids, Ids], Floats]
 
+MAX_WASTE = 0.08
+"""Largest share of a batch's tokens that may be padding."""
+
 
 class Windows:
     """Token windows of a text, each with the special tokens the model expects.
@@ -47,13 +50,19 @@ class Windows:
 
 
 def length_batches(lengths: Sequence[int], tokens_per_batch: int) -> list[list[int]]:
-    """Indices grouped by similar length, each group at most `tokens_per_batch` padded tokens (or one item)."""
+    """Indices grouped by similar length, each group at most `tokens_per_batch` padded tokens (or one item), of which
+    at most `MAX_WASTE` are padding.
+    """
     groups: list[list[int]] = []
+    real = 0
     for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
-        if groups and (len(groups[-1]) + 1) * lengths[index] <= tokens_per_batch:
+        padded = (len(groups[-1]) + 1) * lengths[index] if groups else 0
+        real += lengths[index]
+        if groups and padded <= tokens_per_batch and padded - real <= MAX_WASTE * padded:
             groups[-1].append(index)
         else:
             groups.append([index])
+            real = lengths[index]
     return groups
 
 

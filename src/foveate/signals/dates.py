@@ -46,7 +46,8 @@ def find_dates(text: str) -> list[When]:
     """
     found: list[When] = []
     for y, m, d in _ISO.findall(text):
-        found.append(When(int(y), int(m), int(d)))
+        if 1 <= int(m) <= 12:
+            found.append(When(int(y), int(m), int(d)))
     rest = _ISO.sub(" ", text)
     for month, day, year in _MONTH_DAY.findall(rest):
         found.append(When(int(year) if year else None, _MONTHS[month.lower()], int(day)))
