@@ -32,7 +32,7 @@ def budgets(cost: Tensor, share: float) -> Tensor:
 
 
 def select(value: Tensor, cost: Tensor, budget: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    return tuple(relaxed_selection(value, cost, budget, T, mask))
+    return relaxed_selection(value, cost, budget, T, mask)
 
 
 @pytest.mark.parametrize("options", [2, 3])

@@ -52,10 +52,8 @@ def model(fusion: str = "mlp", policy: str = "score", seed: int = 0) -> FoveateM
 
 def tokenizer() -> Tokenizer:
     made = Tokenizer(WordLevel({word: k for k, word in enumerate(WORDS)}, unk_token="[UNK]"))
-    made.pre_tokenizer = Whitespace()  # pyright: ignore[reportAttributeAccessIssue]
-    made.post_processor = TemplateProcessing(  # pyright: ignore[reportAttributeAccessIssue]
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
-    )
+    made.pre_tokenizer = Whitespace()
+    made.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)])
     return made
 
 

@@ -25,9 +25,9 @@ LETTERS = {letter: 4 + k for k, letter in enumerate("abcdefghijklmnopqrstuvwxyz"
 
 def tokenizer(special: bool = True) -> Tokenizer:
     made = Tokenizer(WordLevel({"[PAD]": 0, "[CLS]": CLS, "[SEP]": SEP, "[UNK]": 3, **LETTERS}, unk_token="[UNK]"))
-    made.pre_tokenizer = Whitespace()  # pyright: ignore[reportAttributeAccessIssue]
+    made.pre_tokenizer = Whitespace()
     if special:
-        made.post_processor = TemplateProcessing(  # pyright: ignore[reportAttributeAccessIssue]
+        made.post_processor = TemplateProcessing(
             single="[CLS] $A [SEP]", special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)]
         )
     made.enable_truncation(4)

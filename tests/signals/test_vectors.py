@@ -87,7 +87,8 @@ def test_growth_equals_a_batch(window: int, layers: int, seed: int) -> None:
     index = VectorScorer(growing).open()
     for piece in cuts(turns, seed):
         index.append(piece)
-        found = index.score(QUESTION)
+        index.score(QUESTION)
+    found = index.score(QUESTION)
     expected = opened(whole, turns).score(QUESTION)
     np.testing.assert_allclose(growing.mixed, whole.mixed, atol=1e-6)
     np.testing.assert_allclose(found.score, expected.score, atol=1e-6)
