@@ -85,6 +85,7 @@ class Trainer:
         self.schedule = LambdaLR(optimizer, self._rate)
         self.model, self.optimizer = accelerator.prepare(model, optimizer)
         self._started, self._steps_at_start = time.monotonic(), 0
+        self._boundary, self._updating = _random_state(), False
 
     @property
     def _batches_per_step(self) -> int:
@@ -108,7 +109,8 @@ class Trainer:
         self.schedule.load_state_dict(state["schedule"])
         self.stage.load_state_dict(state["stage"])
         self.position = Position(**state["position"])
-        _set_random_state(state["random"][self.accelerator.process_index])
+        self._boundary = state["random"][self.accelerator.process_index]
+        _set_random_state(self._boundary)
         self._steps_at_start = self.position.step
         self.say(f"resumed at step {self.position.step} of {self.total_steps}")
 
@@ -118,7 +120,8 @@ class Trainer:
             while self.position.epoch < self.config.optim.epochs and not self._out_of_patience():
                 self._epoch()
         except KeyboardInterrupt:
-            self._save()
+            if not self._updating:
+                self._save()
             self.say(f"interrupted at step {self.position.step}; the same command resumes there")
             raise
         return self.position
@@ -155,10 +158,12 @@ class Trainer:
             for name, part in ({"loss": parts.total.detach()} | parts.parts if mine else {}).items():
                 totals[name] = totals.get(name, 0.0) + float(part)
         norm = self.accelerator.clip_grad_norm_(trainable(self.bare).values(), self.config.optim.clip)
+        self._updating = True
         self.optimizer.step()
         self.schedule.step()
         self.optimizer.zero_grad(set_to_none=True)
         at.step, at.batch = at.step + 1, at.batch + 1
+        self._boundary, self._updating = _random_state(), False
         self._log({name: total / units for name, total in self._summed(totals).items()}, float(norm or 0.0))
 
     def _summed(self, totals: dict[str, float]) -> dict[str, float]:
@@ -201,7 +206,7 @@ class Trainer:
         self.say(f"validation after epoch {at.epoch}: {shown}{'  (best so far)' if better else ''}")
 
     def _save(self) -> None:
-        random_states = _gathered_random_states(self.accelerator)
+        random_states = _gathered_random_states(self.accelerator, self._boundary)
         if self.accelerator.is_main_process:
             state: dict[str, Any] = {
                 "optimizer": self.optimizer.state_dict(),
@@ -244,12 +249,13 @@ def _set_random_state(state: dict[str, Any]) -> None:
         torch.cuda.set_rng_state_all(state["cuda"])
 
 
-def _gathered_random_states(accelerator: Accelerator) -> list[dict[str, Any]]:
+def _gathered_random_states(accelerator: Accelerator, state: dict[str, Any]) -> list[dict[str, Any]]:
+    """The state of each process as of its last whole step: an interrupted step has drawn from the generators already."""
     if accelerator.num_processes == 1:
-        return [_random_state()]
+        return [state]
     from accelerate.utils import gather_object
 
-    return gather_object([_random_state()])
+    return gather_object([state])
 
 
 def _clock(seconds: float) -> str:
