@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from foveate.core import (
     TranscriptRenderer,
     Turn,
 )
+from foveate.core.history import History
 
 WORDS = EncodeCounter(lambda text: text.split(), "words")  # type: ignore[arg-type]
 PLAIN = ChatRenderer(MessageCosts(per_message=0, per_context=0))
@@ -147,6 +149,14 @@ def test_pinned_turns_are_full_or_the_call_fails() -> None:
         build(turns, [0.9, 0.8, -1.0], 3)
 
 
+def test_a_header_that_a_pinned_turn_paid_is_paid() -> None:
+    turns = [
+        says("four", 0, session="2", date="9 May 2023", pinned=True),
+        says("six", 1, session="2", date="9 May 2023"),
+    ]
+    assert build(turns, [0.5, 0.5], 5).stats.full == 2
+
+
 def test_a_reserve_is_set_aside() -> None:
     assert build(DATED, [1, 1, 1], 99, reserve=86).tokens <= 13
     with pytest.raises(ConfigError, match="reserve=-1"):
@@ -193,6 +203,22 @@ def test_no_header_falls_between_a_call_and_its_result() -> None:
     assert [message["role"] for message in packed.messages] == ["system", "user", "assistant", "tool", "tool"]
 
 
+def test_a_turn_that_interrupts_a_call_waits_for_its_header() -> None:
+    call = Turn("m1", "assistant", "", tool_calls=({"id": "a"},), session="1", date="8 May 2023")
+    interruption = says("wait", 2, session="2", date="9 May 2023")
+    turns = [call, interruption, Turn("m3", "tool", "sun", tool_call_id="a"), says("thanks", 4)]
+    assert _roles(build(turns, [1, 1, 1, 1], 99)) == ["system", "assistant", "user", "tool", "user"]
+    turns.append(says("bye", 5, session="2", date="9 May 2023"))
+    packed = build(turns, [1, 1, 1, 1, 1], 99)
+    assert _roles(packed) == ["system", "assistant", "user", "tool", "user", "system", "user"]
+    assert packed.messages[5]["content"] == "[9 May 2023]"
+    assert _roles(build(turns, [-1, 1, -1, -1, -1], 4)) == ["system", "user"]
+
+
+def _roles(packed: Packed) -> list[str]:
+    return [message["role"] for message in packed.messages]
+
+
 def test_an_orphaned_result_is_written_as_a_user_message() -> None:
     packed = build([Turn("m0", "tool", "42", tool_call_id="gone")], [1.0], 9)
     assert packed.messages == [{"role": "user", "content": "42", "name": "tool"}]
@@ -205,6 +231,13 @@ def test_linked_turns_of_two_sessions_pay_both_headers() -> None:
     assert packed.text == "[8 May 2023]\nAnn: one two\n[9 May 2023]\nAnn: no, five"
     assert packed.tokens == 12
     assert build(turns, [0.9, 0.1, 0.1], 11).text == "[9 May 2023]\nAnn: four"
+
+
+def test_further_headers_are_charged_to_the_group_that_needs_them() -> None:
+    history = History(WORDS, PLAIN)
+    history.append([replace(turn, link="k", speaker=None) for turn in DATED])
+    assert history.cost == [2 + 1 + 1 + 3]
+    assert history.section == [0]
 
 
 def test_a_group_that_grows_by_a_later_append_moves_together() -> None:

@@ -136,13 +136,15 @@ class Trainer:
         batches = list(self.stage.batches(at.epoch))
         while at.batch < self.steps_per_epoch:
             self._step(batches[at.batch * every : (at.batch + 1) * every])
-            if self.config.run.save_every and at.step % self.config.run.save_every == 0:
+            between = self.config.run.save_every and at.step % self.config.run.save_every == 0
+            if between and at.batch < self.steps_per_epoch:
                 self._save()
+        self._updating = True
         at.epoch, at.batch = at.epoch + 1, 0
         if at.epoch % self.config.run.evaluate_every == 0 or at.epoch == self.config.optim.epochs:
             self._validate()
-        if not self.config.run.save_every or at.epoch == self.config.optim.epochs:
-            self._save()
+        self._save()
+        self._updating = False
 
     def _step(self, window: Sequence[Batch]) -> None:
         at, world = self.position, self.accelerator.num_processes
