@@ -252,7 +252,7 @@ def _set_random_state(state: dict[str, Any]) -> None:
 
 
 def _gathered_random_states(accelerator: Accelerator, state: dict[str, Any]) -> list[dict[str, Any]]:
-    """The state of each process as of its last whole step: an interrupted step has drawn from the generators already."""
+    """The state of each process as of its last whole step: an interrupted step has already drawn from it."""
     if accelerator.num_processes == 1:
         return [state]
     from accelerate.utils import gather_object
