@@ -78,7 +78,7 @@ def test_a_run_leaves_what_is_needed_to_understand_and_use_it(straight: tuple[Tu
     tune, out = straight
     assert load_config(out / "config.yaml") == tiny_config(shared, out, tune)
     environment = json.loads((out / "environment.json").read_text())
-    assert environment["packages"]["torch"] == torch.__version__.split("+")[0] or environment["packages"]["torch"]
+    assert environment["packages"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
     result = json.loads((out / "result.json").read_text())
     assert result["scale"] > 0
     assert result["policy"] in {"score", "optimal"}

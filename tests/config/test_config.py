@@ -1,0 +1,111 @@
+"""YAML and dotted arguments to a checked configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from foveate.config.load import dump_config, load_config
+from foveate.config.schema import DataConfig, EncoderConfig, LossConfig, OptimConfig, RunConfig, TrainConfig
+from foveate.core.errors import ConfigError
+
+CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.yaml"))
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    path = tmp_path / "plain.yaml"
+    path.write_text("out: runs/plain\n")
+    return path
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_a_shipped_configuration_parses_and_survives_a_dump(path: Path, tmp_path: Path) -> None:
+    config = load_config(path)
+    assert config.out.startswith("runs/")
+    (tmp_path / "dumped.yaml").write_text(dump_config(config))
+    assert load_config(tmp_path / "dumped.yaml") == config
+
+
+def test_configurations_are_shipped() -> None:
+    assert {path.stem for path in CONFIGS} >= {"toy", "locomo_p1"}
+
+
+def test_every_kind_of_value_survives_a_dump(tmp_path: Path) -> None:
+    config = TrainConfig(
+        out="runs/with space",
+        seed=0,
+        data=DataConfig(train=("locomo", "qmsum:train"), fold=4, max_turns=100),
+        loss=LossConfig(listwise=0.0, budgets=(7,), temperature=1e-3),
+        optim=OptimConfig(lr=3e-5, accumulate=2),
+        run=RunConfig(wandb="offline", resume=False),
+    )
+    config = replace(config, model=replace(config.model, fusion="linear", encoder=EncoderConfig(tune="lora")))
+    (tmp_path / "dumped.yaml").write_text(dump_config(config))
+    assert load_config(tmp_path / "dumped.yaml") == config
+
+
+def test_the_command_line_wins_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "some.yaml"
+    path.write_text("out: runs/a\noptim: {lr: 0.5, epochs: 7}\n")
+    config = load_config(path, ["--optim.lr", "1e-4", "--data.fold=2", "--run.resume", "false"])
+    assert (config.optim.lr, config.optim.epochs, config.optim.questions) == (1e-4, 7, OptimConfig().questions)
+    assert config.data.fold == 2
+    assert config.run.resume is False
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("out: a\nlearning_rate: 1\n", "learning_rate"),
+        ("out: a\noptim: {rate: 1}\n", "rate"),
+        ("out: a\noptim: {lr: fast}\n", "fast"),
+        ("out: a\nmodel: {encoder: {tune: half}}\n", "half"),
+        ("out: a\ndata: {train: 3}\n", "train"),
+        ("seed: 1\n", "out"),
+        ("out: [\n", ""),
+        ("out: a\nloss: {listwise: 0, binary: 0, packing: 0}\n", "every loss weight is 0"),
+        ("out: a\ndata: {train: [locomo]}\n", "data.fold"),
+        ("out: a\ndata: {train: []}\n", "data.train is empty"),
+        ("out: a\nmodel: {width: 10}\n", "model.width=10"),
+        ("out: ''\n", "out is empty"),
+    ],
+)
+def test_a_bad_file_is_one_line_that_names_the_value(tmp_path: Path, text: str, named: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert named in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--optim.lr", "-1"], "optim.lr=-1"),
+        (["--optim.lr", "much"], "much"),
+        (["--optim.learn", "1"], "learn"),
+        (["--data.fold", "5"], "data.fold=5"),
+        (["--model.context_kernel", "4"], "model.context_kernel=4"),
+        (["--model.dropout", "1"], "model.dropout=1"),
+        (["--loss.budgets", "[0]"], "loss.budgets=[0]"),
+        (["--loss.temperature", "0"], "loss.temperature=0"),
+        (["--run.keep", "0"], "run.keep=0"),
+        (["--model.encoder.max_length", "2"], "model.encoder.max_length=2"),
+        (["stray"], "stray"),
+    ],
+)
+def test_a_bad_argument_is_one_line_that_names_the_value(plain: Path, words: Sequence[str], named: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(plain, words)
+    assert named in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.yaml"):
+        load_config(tmp_path / "none.yaml")

@@ -1,0 +1,231 @@
+"""An export says what the model says, and serves without torch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from foveate.core.errors import CheckpointError, ConfigError
+from foveate.core.schema import Conversation, Evidence, Query, Question
+from foveate.corpora import synthetic
+from foveate.export import folder as export_folder
+from foveate.export.folder import export
+from foveate.export.parity import FP32_TOLERANCE, Parity, compare, probe, top_agreement
+from foveate.learned.model import FoveateModel
+from foveate.learned.scorer import TorchVectorModel, load_model
+from foveate.serving.onnx_scorer import OnnxScorer, OnnxVectorModel
+
+Exported = tuple[Path, dict[str, Parity], list[str]]
+FILES = {
+    "README.md",
+    "foveate.json",
+    "encoder.onnx",
+    "encoder.int8.onnx",
+    "mixer.onnx",
+    "head.onnx",
+    "model.safetensors",
+    "config.json",
+    "tokenizer.json",
+}
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+from foveate import FocusManager
+from foveate.serving import OnnxScorer
+manager = FocusManager(scorer=OnnxScorer(sys.argv[1]))
+for number in range(12):
+    manager.add_message("user" if number % 2 == 0 else "assistant", f"I bought {number} new lamps for the house.")
+packed = manager.build_context("How many lamps did you buy?", 90)
+assert 0 < packed.tokens <= 90, packed.tokens
+assert packed.stats.full < 12
+assert all(0 <= trace.score <= 1 for trace in packed.trace)
+print(len({trace.score for trace in packed.trace}))
+"""
+
+
+@pytest.fixture
+def copied(exported: Exported, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(exported[0], tmp_path / "copy"))
+
+
+def reference(run_folder: Path) -> TorchVectorModel:
+    return TorchVectorModel(*load_model(run_folder), "torch")
+
+
+def cut(conversation: Conversation, turns: int) -> Conversation:
+    question = Question("q", Query("What did they buy?"), Evidence())
+    return Conversation("short", conversation.turns[:turns], (question,))
+
+
+def test_fp32_agrees_on_the_probe(exported: Exported) -> None:
+    parity = exported[1]["fp32"]
+    assert parity.max_abs < FP32_TOLERANCE == 1e-4
+    assert parity.agreement > 0.95
+    assert parity.questions == sum(len(c.questions) for c in probe())
+
+
+@pytest.mark.parametrize("turns", [1, 2, 5, 40])
+def test_fp32_agrees_on_conversations_of_any_length(exported: Exported, run_folder: Path, turns: int) -> None:
+    conversation = cut(synthetic.generate(1, 77)[0], turns)
+    assert len(conversation.turns) == turns
+    assert compare(reference(run_folder), OnnxVectorModel(exported[0]), [conversation]).max_abs < 1e-4
+
+
+def test_padding_does_not_change_a_vector(exported: Exported, run_folder: Path) -> None:
+    texts = ["hi", "what is new with you and the house?", "we have a new one " * 12, ""]
+    model = OnnxVectorModel(exported[0])
+    together, expected = model.encode(texts), reference(run_folder).encode(texts)
+    np.testing.assert_allclose(together, expected, atol=1e-5)
+    np.testing.assert_allclose(together, np.concatenate([model.encode([text]) for text in texts]), atol=1e-5)
+    assert np.abs(together[0] - together[1]).max() > 1e-3
+
+
+def test_the_contract_lists_every_file_with_its_digest(exported: Exported) -> None:
+    folder, found, _ = exported
+    assert {path.name for path in folder.iterdir()} == FILES
+    manifest = json.loads((folder / "foveate.json").read_text())
+    assert manifest["files"].keys() == FILES - {"README.md", "foveate.json"}
+    for name, digest in manifest["files"].items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    assert manifest["parity"]["fp32"]["max_abs"] == found["fp32"].max_abs
+    assert not list(folder.parent.glob(".*.building"))
+
+
+def test_the_model_card_says_what_it_is(exported: Exported) -> None:
+    card = (exported[0] / "README.md").read_text()
+    _, front, body = card.split("---\n", 2)
+    assert yaml.safe_load(front) == {
+        "library_name": "foveate",
+        "license": "apache-2.0",
+        "pipeline_tag": "text-ranking",
+    }
+    assert "foveate's own synthetic conversations" in body
+    assert "| fp32 |" in body
+    assert "| score |" in body
+
+
+def test_the_folder_loads_in_torch_too(exported: Exported, run_folder: Path) -> None:
+    model, _ = load_model(exported[0])
+    assert isinstance(model, FoveateModel)
+    conversation = cut(synthetic.generate(1, 78)[0], 9)
+    assert compare(reference(run_folder), reference(exported[0]), [conversation]).max_abs == 0.0
+
+
+def test_it_packs_where_torch_cannot_be_imported(exported: Exported) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, str(exported[0])], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 1
+
+
+def test_a_damaged_file_is_named(copied: Path) -> None:
+    content = bytearray((copied / "head.onnx").read_bytes())
+    content[-1] ^= 1
+    (copied / "head.onnx").write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"head\.onnx is missing or damaged"):
+        OnnxScorer(copied)
+
+
+def test_a_missing_file_is_named(copied: Path) -> None:
+    (copied / "tokenizer.json").unlink()
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json is missing or damaged"):
+        OnnxScorer(copied)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"signals": ["bm25"]}, "trained on other signals"),
+        ({"format": 99}, "not of format"),
+        ({"policy": "best"}, "'best'"),
+    ],
+)
+def test_a_contract_of_another_version_is_refused(copied: Path, change: dict[str, object], named: str) -> None:
+    path = copied / "foveate.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(CheckpointError, match=named) as caught:
+        OnnxScorer(copied)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_contract_that_is_no_json_is_refused(copied: Path) -> None:
+    (copied / "foveate.json").write_text("{")
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        OnnxScorer(copied)
+
+
+def test_a_folder_that_is_no_export_says_how_to_make_one(run_folder: Path) -> None:
+    with pytest.raises(CheckpointError, match="foveate export"):
+        OnnxScorer(run_folder)
+
+
+def test_a_folder_of_something_else_is_not_replaced(run_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="exists and is no export"):
+        export(run_folder, tmp_path)
+    assert (tmp_path / "thesis.txt").read_text() == "mine"
+
+
+@pytest.fixture
+def without_graphs(exported: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Takes the graphs from the session's export: what is tested is what happens after they are made."""
+
+    def graphs(_: FoveateModel, folder: Path) -> None:
+        for name in ("encoder.onnx", "mixer.onnx", "head.onnx"):
+            shutil.copy(exported[0] / name, folder / name)
+
+    def quantized(_: Path, target: Path) -> None:
+        shutil.copy(exported[0] / "encoder.int8.onnx", target)
+
+    monkeypatch.setattr(export_folder, "export_graphs", graphs)
+    monkeypatch.setattr(export_folder, "quantize_encoder", quantized)
+
+
+@pytest.mark.usefixtures("without_graphs")
+def test_int8_below_the_bound_is_left_out(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export_folder, "INT8_AGREEMENT", 1.1)
+    said: list[str] = []
+    assert export(run_folder, tmp_path / "out", say=said.append).keys() == {"fp32"}
+    assert any("left out" in line for line in said)
+    assert not (tmp_path / "out" / "encoder.int8.onnx").exists()
+    assert OnnxScorer(tmp_path / "out").calibrated
+    with pytest.raises(CheckpointError, match="no int8 encoder"):
+        OnnxScorer(tmp_path / "out", "int8")
+
+
+@pytest.mark.usefixtures("without_graphs")
+def test_an_export_that_differs_gets_no_name(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export_folder, "FP32_TOLERANCE", -1.0)
+    with pytest.raises(CheckpointError, match="nothing was exported"):
+        export(run_folder, tmp_path / "out", int8=False)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("without_graphs")
+def test_an_earlier_export_is_replaced(copied: Path, run_folder: Path) -> None:
+    (copied / "old.txt").write_text("old")
+    export(run_folder, copied, int8=False, say=lambda _: None)
+    assert {path.name for path in copied.iterdir()} == FILES - {"encoder.int8.onnx"}
+
+
+def test_int8_serves_near_what_fp32_does(exported: Exported, run_folder: Path) -> None:
+    conversation = cut(synthetic.generate(1, 79)[0], 30)
+    found = compare(reference(run_folder), OnnxVectorModel(exported[0], "int8"), [conversation])
+    assert 0 < found.max_abs < 0.2
+
+
+def test_agreement_is_the_shared_part_of_the_best() -> None:
+    first = np.array([0.9, 0.8, 0.7, 0.1], dtype=np.float32)
+    assert top_agreement(first, first, 2) == 1.0
+    assert top_agreement(first, first[::-1].copy(), 2) == 0.0
+    assert top_agreement(first, np.array([0.9, 0.1, 0.7, 0.2], dtype=np.float32), 2) == 0.5
+    assert top_agreement(np.zeros(4, dtype=np.float32), first, 2) == 1.0

@@ -1,0 +1,92 @@
+"""The evidence stage's parts: calibration, batches, cached vectors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tiny_runs import SHAPE, tiny_config
+
+from foveate.core.tokens import ChapterCounter
+from foveate.corpora import synthetic
+from foveate.signals.lexical import Floats
+from foveate.training.evidence import EvidenceStage, fit_platt
+from foveate.training.examples import Example, VectorCache, build_example
+from foveate.training.stage import Batch
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(0.5, -1.0), (1.0, 0.0), (2.5, 3.0)])
+def test_platt_finds_a_known_scale_and_shift(scale: float, shift: float) -> None:
+    """Each logit appears with labels in the proportion that the true map gives it, so the optimum is exact."""
+    logits = torch.linspace(-4, 4, 81, dtype=torch.float64)
+    ones = (torch.sigmoid(scale * logits + shift) * 10_000).round().int().tolist()
+    repeated = logits.repeat_interleave(10_000)
+    labels = torch.cat([torch.arange(10_000) < count for count in ones]).double()
+    found = fit_platt(repeated, labels)
+    assert found == pytest.approx((scale, shift), abs=0.01)
+
+
+def constant(texts: Sequence[str]) -> Floats:
+    return np.full((len(texts), 4), 0.5, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[Example]:
+    return [build_example(c, constant, ChapterCounter()) for c in synthetic.generate(3, 9, SHAPE)]
+
+
+def stage(shared: Path, examples: Sequence[Example], seed: int = 13) -> EvidenceStage:
+    config = replace(tiny_config(shared, shared / "unused"), seed=seed)
+    nothing: Any = None
+    return EvidenceStage(config, nothing, nothing, constant, ChapterCounter(), examples, examples)
+
+
+def test_an_epoch_asks_every_question_once(shared: Path, examples: list[Example]) -> None:
+    every = {(e, q): 1 for e, example in enumerate(examples) for q in range(len(example.query_texts))}
+    for epoch in range(3):
+        batches = stage(shared, examples).batches(epoch)
+        assert Counter((b.example, q) for b in batches for q in b.questions) == every
+        assert max(len(b.questions) for b in batches) == 3
+
+
+def test_batches_depend_on_seed_and_epoch_alone(shared: Path, examples: list[Example]) -> None:
+    first, second = stage(shared, examples), stage(shared, examples)
+    later: list[Batch] = first.batches(2)
+    first.batches(0)
+    assert second.batches(2) == later == first.batches(2)
+    assert first.batches(1) != later
+    assert stage(shared, examples, seed=14).batches(2) != later
+
+
+def test_an_example_marks_the_evidence(examples: list[Example]) -> None:
+    for example in examples:
+        ids = [turn.id for turn in example.conversation.turns]
+        for row, question in zip(example.evidence, example.conversation.questions, strict=True):
+            assert {ids[i] for i in np.flatnonzero(row)} == set(question.evidence.turn_ids)
+        assert example.signals.shape[:2] == example.evidence.shape
+        assert (example.cost > 0).all()
+
+
+def test_equal_texts_are_encoded_once(tmp_path: Path) -> None:
+    asked: list[list[str]] = []
+
+    def encode(texts: Sequence[str]) -> Floats:
+        asked.append(list(texts))
+        return np.arange(len(texts) * 2, dtype=np.float32).reshape(len(texts), 2)
+
+    cache = VectorCache(tmp_path / "cache", "key", encode)
+    first = cache(["a", "b"])
+    np.testing.assert_array_equal(cache(["a", "b"]), first)
+    np.testing.assert_array_equal(VectorCache(tmp_path / "cache", "key", encode)(["a", "b"]), first)
+    assert asked == [["a", "b"]]
+    cache(["b", "a"])
+    cache(["ab"])
+    VectorCache(tmp_path / "cache", "other", encode)(["a", "b"])
+    assert asked[1:] == [["b", "a"], ["ab"], ["a", "b"]]
+    assert all(path.suffix == ".npy" for path in (tmp_path / "cache").iterdir())
