@@ -23,7 +23,7 @@ from foveate.core.protocols import PolicyName
 from foveate.core.tiers import Thresholds, Tier
 
 EXACT_CELLS = 100_000
-"""Largest options x tokens that the dynamic program takes on as a whole: some 0.1 s in CPython."""
+"""Largest options x tokens that the dynamic program takes on as a whole: some 10 ms in CPython."""
 
 __all__ = ["Columns", "Forms", "Instance", "Item", "Option", "Packing", "columns_of", "pack", "pack_columns"]
 
