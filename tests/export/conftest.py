@@ -13,7 +13,7 @@ from foveate.training.run import train
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "training"))
 
-from tiny_runs import silent, tiny_config
+from tiny_runs import silent, tiny_config  # pyright: ignore[reportMissingImports]
 
 
 @pytest.fixture(scope="session")
