@@ -34,7 +34,8 @@ def everything(instance: Instance, budget: int) -> list[tuple[float, int, Choice
     critical = [i for i, item in enumerate(instance.items) if item.critical and not item.pinned]
     others = [i for i, item in enumerate(instance.items) if not item.critical and not item.pinned]
     safe = [entry for entry in found if all(entry[2][i] >= Tier.COMPRESSED for i in critical)]
-    return safe or [entry for entry in found if not any(entry[2][i] for i in others)]
+    whole = [entry for entry in safe if all(entry[2][i] is Tier.FULL for i in critical)]
+    return whole or safe or [entry for entry in found if not any(entry[2][i] for i in others)]
 
 
 def _options(item: Item) -> list[Option | None]:

@@ -93,13 +93,20 @@ def test_a_header_is_paid_once_a_section() -> None:
     assert pack(Instance(items, (3, 3)), 99, "score").cost == 21
 
 
-def test_critical_items_come_first_and_may_be_upgraded() -> None:
+def test_critical_items_come_first_in_full_where_they_all_fit() -> None:
     items = item(0.9, 10), item(0.1, 8, 4, critical=True)
-    assert chosen("score", 14, *items) == (F, C)
-    assert chosen("score", 18, *items) == (F, F)
-    assert chosen("score", 13, *items) == (D, F)
-    assert chosen("newest", 13, *items) == (D, F)
-    assert chosen("optimal", 14, *items) == (F, C)
+    for policy in ("score", "newest", "optimal"):
+        assert chosen(policy, 18, *items) == (F, F)
+        assert chosen(policy, 14, *items) == (D, F)
+        assert chosen(policy, 8, *items) == (D, F)
+        assert chosen(policy, 7, *items) == (D, C)
+
+
+def test_critical_items_that_fit_only_shortened_may_be_upgraded_one_by_one() -> None:
+    items = item(0.2, 8, 4, critical=True), item(0.1, 8, 4, critical=True)
+    for policy in ("score", "optimal"):
+        assert chosen(policy, 12, *items) == (F, C)
+        assert chosen(policy, 8, *items) == (C, C)
 
 
 def test_where_critical_items_do_not_all_fit_nothing_else_is_kept() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from foveate import FocusManager
 from foveate.core.errors import BudgetError, CheckpointError, ConfigError, ConversationError
-from foveate.core.protocols import Scores
+from foveate.core.protocols import ImportanceClassifier, Scores
 from foveate.core.schema import Query, Turn
 from foveate.core.tiers import Importance, Thresholds, Tier
 from foveate.core.tokens import EncodeCounter, load_counter
@@ -21,7 +21,7 @@ from foveate.memory.choices import RULE_NAMES, load_scorer
 from foveate.rules.acc import AccScorer, AdaptiveThresholds, DynamicBudget
 from foveate.rules.afm import AfmScorer
 from foveate.rules.hashing import HashingEmbedder
-from foveate.rules.importance import ConstantImportance
+from foveate.rules.importance import ConstantImportance, KeywordImportance
 from foveate.rules.ranking import FunctionScorer, RecencyScorer
 
 CHARACTERS = EncodeCounter(lambda text: [ord(c) for c in text], "characters")
@@ -509,3 +509,23 @@ def test_recency_with_the_newest_policy_keeps_a_suffix() -> None:
     packed = memory([("user", f"turn {i} here") for i in range(20)], scorer=RecencyScorer()).build_context("q", 60)
     kept = [place for place, turn in enumerate(packed.trace) if turn.tier is Tier.FULL]
     assert kept == list(range(20 - len(kept), 20))
+
+
+def _flat_manager(importance: ImportanceClassifier | None) -> FocusManager:
+    """A scorer without an opinion on importance that likes everything but the allergy."""
+    scorer = FunctionScorer("flat", lambda turns, _query: [0.1 if "peanut" in turn.text else 1.0 for turn in turns])
+    return FocusManager(scorer, summarizer=None, importance=importance)
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_critical_turn_is_guarded_where_the_scorer_has_no_opinion(guarded: bool) -> None:
+    manager = _flat_manager(KeywordImportance() if guarded else None)
+    manager.add_message(
+        "user", "I have a severe peanut allergy, " + "and it has been with me for as long as I can remember, " * 3
+    )
+    for k in range(40):
+        manager.add_message("user", f"Number {k}: the weather was fine and we walked along the river for a while.")
+    packed = manager.build_context("What shall we eat?", 200)
+    kept = {row.turn_id for row in packed.trace if row.tier}
+    assert (packed.trace[0].tier is Tier.FULL) is guarded
+    assert len(kept) > 2

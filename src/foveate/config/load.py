@@ -40,7 +40,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> TrainConfig:
 def dump_config(config: TrainConfig) -> str:
     """The resolved configuration as YAML; `load_config` reads it back equal."""
     parser = _parser()
-    return parser.dump(parser.parse_object(_plain(config)), skip_none=False)
+    return parser.dump(parser.parse_object(_plain(config)))
 
 
 def _parser() -> ArgumentParser:

@@ -2,8 +2,9 @@
 
 `afm` and `topk` follow their papers as published. `newest` and `score` (and `optimal`, in `core.knapsack`) keep a
 promise the papers do not make, the critical guard: a critical item is never dropped or reduced to a stub while an
-item that is neither critical nor pinned is kept. If the cheapest text forms of all critical items fit together they
-are kept from the start and may be upgraded; if not, only critical items are candidates.
+item that is neither critical nor pinned is kept. If all critical items fit in full they are kept in full: a shorter
+form may lose just the allergen. Else, if their cheapest text forms fit together, these are kept from the start and may
+be upgraded; if not even they fit, only critical items are candidates.
 """
 
 from __future__ import annotations
@@ -79,10 +80,12 @@ def guard(columns: Columns, budget: int) -> Guard:
     everyone = range(len(columns.cost)) if free is None else free
     if not columns.critical:
         return Guard({}, everyone)
+    sections = {columns.section[item] for item in columns.critical} - columns.paid - {-1}
+    left = budget - columns.fixed - sum(columns.header[section] for section in sections)
+    if sum(columns.cost[item] for item in columns.critical) <= left:
+        return Guard({item: _full(columns, item) for item in columns.critical}, everyone)
     base = {item: _cheapest_text(columns, item) for item in columns.critical}
-    sections = {columns.section[item] for item in base} - columns.paid - {-1}
-    tokens = sum(option.cost for option in base.values()) + sum(columns.header[section] for section in sections)
-    if columns.fixed + tokens <= budget:
+    if sum(option.cost for option in base.values()) <= left:
         return Guard(base, everyone)
     return Guard({}, columns.critical, restricted=True)
 
@@ -176,6 +179,10 @@ def _upgrade(walk: Walk, item: int, base: Option) -> None:
 
 
 def _cheapest_text(columns: Columns, item: int) -> Option:
-    full = Option(Tier.FULL, columns.cost[item], columns.value[item])
+    full = _full(columns, item)
     compressed = columns.forms.compressed(item)
     return compressed if compressed is not None and compressed.cost < full.cost else full
+
+
+def _full(columns: Columns, item: int) -> Option:
+    return Option(Tier.FULL, columns.cost[item], columns.value[item])

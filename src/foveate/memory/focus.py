@@ -20,10 +20,10 @@ from foveate.core.context import ContextBuilder
 from foveate.core.errors import BudgetError
 from foveate.core.messages import read_messages
 from foveate.core.packed import Packed
-from foveate.core.protocols import PolicyName, Scorer, Scores, Summarizer
+from foveate.core.protocols import ImportanceClassifier, PolicyName, Scorer, Scores, Summarizer
 from foveate.core.render import Renderer
 from foveate.core.schema import Query, Turn
-from foveate.core.tiers import Thresholds
+from foveate.core.tiers import Importance, Thresholds
 from foveate.core.tokens import TokenCounter
 from foveate.memory.choices import (
     RendererName,
@@ -35,6 +35,9 @@ from foveate.memory.choices import (
     thresholds_for,
 )
 from foveate.rules.acc import DynamicBudget
+from foveate.rules.importance import KeywordImportance
+
+_BY_KEYWORD = KeywordImportance()
 
 
 class FocusManager:
@@ -48,6 +51,8 @@ class FocusManager:
             you can: a counter, "tiktoken:<encoding>", or the path of a tokenizer.json.
         renderer: "chat" for OpenAI messages, "transcript" for one text, or a renderer.
         summarizer: makes the COMPRESSED form: "heuristic", "heuristic-loose", a summarizer, or None for none.
+        importance: the class of each turn where the scorer has no opinion, as trained ones have none: a CRITICAL turn
+            (an allergy, a hard constraint) is then under the packer's guard. None takes every turn for RELEVANT.
         policy: how turns are chosen; None takes the scorer's.
         reserve: tokens of every budget that are left free, for instance for the reply.
         thresholds: tau_high and tau_mid; None takes those that belong to the scorer (Eq. 2 adapts them to the length).
@@ -61,6 +66,7 @@ class FocusManager:
         counter: str | TokenCounter = "cautious",
         renderer: RendererName | Renderer = "chat",
         summarizer: SummarizerName | Summarizer | None = "heuristic",
+        importance: ImportanceClassifier | None = _BY_KEYWORD,
         policy: PolicyName | None = None,
         reserve: int = 0,
         thresholds: Thresholds | None = None,
@@ -70,6 +76,7 @@ class FocusManager:
         self._counter = pick_counter(counter)
         self._renderer = pick_renderer(renderer)
         self._summarizer = pick_summarizer(summarizer, self._counter)
+        self._importance = importance
         self._policy: PolicyName = policy or self._scorer.policy
         self._reserve = reserve
         self._fixed_thresholds = thresholds
@@ -165,12 +172,17 @@ class FocusManager:
                 return self._build(scores, min(error.least, budget_tokens), query, system_preamble, kept_free)
 
     def score(self, query: Query) -> Scores:
-        """What the scorer says of every turn; new turns are handed to it first."""
+        """What the scorer says of every turn, with their importance; new turns are handed to it first."""
         with self._lock:
             if self._waiting:
                 self._index.append(self._waiting)
                 self._waiting = []
-            return self._index.score(query)
+            scores = self._index.score(query)
+            if scores.importance is not None or self._importance is None:
+                return scores
+            unseen = self._builder.turns[len(self._classes) :]
+            self._classes.extend(self._importance.classify(turn) for turn in unseen)
+            return replace(scores, importance=tuple(self._classes))
 
     def expand(self, turn_id: str) -> Turn:
         """The original turn behind an id, for instance one that a stub carries.
@@ -206,6 +218,7 @@ class FocusManager:
         )
         self._index = self._scorer.open()
         self._waiting: list[Turn] = list(turns)
+        self._classes: list[Importance] = []
         self._opening = all(turn.role in ("system", "developer") for turn in turns)
         self._builder.append(turns)
 
