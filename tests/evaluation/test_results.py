@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from foveate.evaluation.records import Budget, Record, average, from_json, metri
 from foveate.evaluation.results import (
     REQUIRED,
     RunFacts,
+    add_rows,
     find_rows,
     git_commit,
     key_of,
@@ -173,3 +175,10 @@ def test_stored_rows_are_found_only_when_complete_and_of_the_same_data() -> None
 
 def test_commit_is_none_outside_a_repository(tmp_path: Path) -> None:
     assert git_commit(tmp_path) is None
+
+
+def test_evaluations_that_end_at_once_keep_each_others_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: add_rows(path, [row(f"m{k}")]), range(16)))
+    assert {found["method"] for found in read_rows(path)} == {f"m{k}" for k in range(16)}

@@ -21,14 +21,13 @@ from foveate.evaluation.report import check_baseline, markdown
 from foveate.evaluation.results import (
     Row,
     RunFacts,
+    add_rows,
     find_rows,
     git_commit,
     make_row,
-    merge,
     read_rows,
     rounded,
     write_atomically,
-    write_rows,
 )
 from foveate.evaluation.runner import Bench, method_code, method_digest, run_method
 from foveate.evaluation.suites import SplitName, SuiteName, load_suite
@@ -113,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     stored = [] if out is None else read_rows(out)
     rows, measured = gather(names, bench, [] if args.fresh else stored, facts_of(args, bench), out)
     if out is not None and measured:
-        write_rows(out, merge(stored, measured))
+        add_rows(out, measured)
     text = markdown(rows, names=suite.categories, against=args.against)
     print(text)
     if args.report is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -166,6 +167,17 @@ def merge(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Write rows as JSON lines: complete, or not at all."""
     write_atomically(path, "".join(json.dumps(rounded(row), ensure_ascii=False) + "\n" for row in rows))
+
+
+def add_rows(path: Path, new: Iterable[Row]) -> None:
+    """Merge rows into a file that other evaluations may be adding to: read, merged and written under one lock."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        write_rows(path, merge(read_rows(path), new))
+    finally:
+        os.close(folder)
 
 
 def rounded(value: Any) -> Any:
