@@ -12,8 +12,8 @@ from foveate.cli import main as cli
 from foveate.cli import speed
 from foveate.cli.bench import Report, text_of
 from foveate.core.errors import CheckpointError
+from foveate.core.files import sha256
 from foveate.core.tokens import minilm_folder
-from foveate.serving.onnx_scorer import sha256
 from foveate.signals.features import SIGNAL_NAMES
 
 DIM = 8

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from foveate.core.errors import DataError
+from foveate.core.files import sha256
 from foveate.corpora import synthetic
-from foveate.corpora.root import KNOWN, Source, Use, data_root, sha256
+from foveate.corpora.root import KNOWN, Source, Use, data_root
 
 _EPILOG = """\
 examples:

@@ -12,6 +12,7 @@ from typing import get_args
 
 import foveate
 from foveate.core.errors import ConfigError
+from foveate.core.files import write_atomically
 from foveate.core.tokens import load_counter
 from foveate.evaluation.cache import RecordCache, code_digest
 from foveate.evaluation.methods import NOTHING_TRAINED, RULES, AnyMethod, LabelMethod, Method, Methods, method_names
@@ -27,7 +28,6 @@ from foveate.evaluation.results import (
     make_row,
     read_rows,
     rounded,
-    write_atomically,
 )
 from foveate.evaluation.runner import Bench, method_code, method_digest, run_method
 from foveate.evaluation.suites import SplitName, SuiteName, load_suite

@@ -6,7 +6,6 @@ through `locate`, which refuses a file whose bytes are not the ones the results 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from foveate.core.errors import DataError
+from foveate.core.files import sha256
 
 ENVIRONMENT = "FOVEATE_DATA"
 
@@ -280,12 +280,6 @@ def data_root() -> Path:
     if not root.is_dir():
         raise DataError(f"{ENVIRONMENT}={value} is not a folder: point it at the one that holds locomo/, qmsum/, ...")
     return root
-
-
-def sha256(path: Path) -> str:
-    """The sha256 of a file's bytes, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def verify(path: Path, expected: str) -> None:

@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from foveate.core.errors import DataError
+from foveate.core.files import write_atomically
 from foveate.evaluation.records import Record, from_json, to_json
-from foveate.evaluation.results import write_atomically
 
 FLOORS = ("core", "signals", "corpora", "metrics", "rules", "evaluation")
 TRAINED_FLOORS = ("learned", "serving")

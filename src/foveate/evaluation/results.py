@@ -6,13 +6,13 @@ import fcntl
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from foveate.core.errors import DataError
+from foveate.core.files import write_atomically
 from foveate.evaluation.records import Budget, Record, clusters, interval, metrics
 
 METRIC_VERSION = 1
@@ -189,25 +189,6 @@ def rounded(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [rounded(item) for item in value]
     return value
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file under a temporary name, flush it to disk, then rename it into place.
-
-    Raises:
-        DataError: the folder cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def find_rows(rows: Iterable[Row], facts: RunFacts, method: str, budgets: Sequence[Budget]) -> list[Row] | None:

@@ -19,13 +19,14 @@ from typing import Any
 
 from foveate.config.load import load_config
 from foveate.core.errors import CheckpointError, ConfigError
+from foveate.core.files import sha256
 from foveate.export.card import model_card
 from foveate.export.graphs import export_graphs
 from foveate.export.parity import FP32_TOLERANCE, INT8_AGREEMENT, Parity, compare, probe
 from foveate.export.quantize import quantize_encoder
 from foveate.learned.model import FoveateModel
 from foveate.learned.scorer import TorchVectorModel, load_model
-from foveate.serving.onnx_scorer import FORMAT, MANIFEST, OnnxVectorModel, Precision, sha256
+from foveate.serving.onnx_scorer import FORMAT, MANIFEST, OnnxVectorModel, Precision
 
 NOT_A_FILE_OF_THE_EXPORT = (MANIFEST, "README.md")
 

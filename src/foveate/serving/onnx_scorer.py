@@ -6,13 +6,13 @@ encoder. The graphs are read once; one scorer may serve many conversations and t
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from foveate.core.errors import CheckpointError, MissingExtraError
+from foveate.core.files import sha256
 from foveate.core.protocols import PolicyName
 from foveate.signals.batches import Ids, Windows, encode_texts
 from foveate.signals.features import SIGNAL_NAMES
@@ -110,12 +110,6 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
         if not (folder / name).is_file() or sha256(folder / name) != expected:
             raise CheckpointError(f"{folder / name} is missing or damaged (sha256 differs): export again")
     return manifest
-
-
-def sha256(path: Path) -> str:
-    """Hex digest of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _session(path: Path, threads: int) -> Any:

@@ -7,7 +7,6 @@ disk and renamed, so a kill at any moment leaves the one before. A damaged one i
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -21,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from foveate.core.errors import CheckpointError
+from foveate.core.files import sha256
 
 MANIFEST = "manifest.json"
 
@@ -61,7 +61,7 @@ class CheckpointStore:
         )
         torch.save(dict(state), building / "state.pt")
         names = sorted(path.name for path in building.iterdir())
-        manifest = {name: _sha256(building / name) for name in names}
+        manifest = {name: sha256(building / name) for name in names}
         (building / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
         for path in building.iterdir():
             _flush(path)
@@ -99,7 +99,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         raise CheckpointError(f"{folder} is not a whole checkpoint: {MANIFEST} cannot be read") from error
     for name, expected in manifest.items():
         path = folder / name
-        if not path.is_file() or _sha256(path) != expected:
+        if not path.is_file() or sha256(path) != expected:
             raise CheckpointError(f"{path} is missing or damaged (sha256 differs): using the checkpoint before it")
     state = torch.load(folder / "state.pt", map_location="cpu", weights_only=False)
     return Checkpoint(load_file(folder / "weights.safetensors"), state)
@@ -127,11 +127,6 @@ def restore(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
                     f"the checkpoint is of another model: {name} has another shape; use a fresh run folder"
                 )
             parameter.copy_(weights[name])
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _flush(path: Path) -> None:

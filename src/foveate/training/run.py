@@ -18,6 +18,7 @@ from accelerate import Accelerator
 from foveate.config.load import dump_config
 from foveate.config.schema import TrainConfig
 from foveate.core.errors import ConfigError
+from foveate.core.files import write_atomically
 from foveate.core.schema import Conversation
 from foveate.core.tokens import load_counter
 from foveate.learned.encoder import load_tokenizer, merged
@@ -28,7 +29,7 @@ from foveate.training.checkpoint import CheckpointStore, restore
 from foveate.training.evidence import EvidenceStage
 from foveate.training.examples import Example, VectorCache, build_example
 from foveate.training.sources import load_sources, thin
-from foveate.training.tracking import Tracker, environment, write_text
+from foveate.training.tracking import Tracker, environment
 from foveate.training.trainer import Trainer, seed_everything
 
 
@@ -82,8 +83,8 @@ def _prepare_folder(folder: Path, config: TrainConfig) -> int | None:
         raise ConfigError(
             f"{folder} holds a run of another configuration (first change: {changed.strip()}): give another out"
         )
-    write_text(path, text)
-    write_text(folder / "environment.json", json.dumps(environment(), indent=1) + "\n")
+    write_atomically(path, text)
+    write_atomically(folder / "environment.json", json.dumps(environment(), indent=1) + "\n")
     if not config.run.resume:
         for stale in ("checkpoints", "best", MODEL_FOLDER):
             shutil.rmtree(folder / stale, ignore_errors=True)
@@ -152,5 +153,5 @@ def _finish(
     tokenizer.save(str(building / "tokenizer.json"))
     shutil.rmtree(folder / MODEL_FOLDER, ignore_errors=True)
     building.rename(folder / MODEL_FOLDER)
-    write_text(folder / "result.json", json.dumps(summary | (found.state if found else {}), indent=1) + "\n")
+    write_atomically(folder / "result.json", json.dumps(summary | (found.state if found else {}), indent=1) + "\n")
     return summary

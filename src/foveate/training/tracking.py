@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from foveate.core.errors import MissingExtraError
+from foveate.core.files import write_atomically
 
 _PACKAGES = ("foveate", "torch", "transformers", "accelerate", "peft", "numpy", "tokenizers", "safetensors")
 
@@ -35,7 +36,7 @@ class Tracker:
     ) -> None:
         self._path = folder / "metrics.jsonl"
         kept = self._lines_until(resume_from) if resume_from is not None else []
-        write_text(self._path, "".join(kept))
+        write_atomically(self._path, "".join(kept))
         self._run = None if wandb == "off" else _start_wandb(folder, wandb, config)
 
     def _lines_until(self, step: int) -> list[str]:
@@ -61,13 +62,6 @@ def _start_wandb(folder: Path, mode: Literal["offline", "online"], config: Mappi
     except ImportError as error:
         raise MissingExtraError("wandb", "train") from error
     return wandb.init(project="foveate", name=folder.name, dir=str(folder), mode=mode, config=dict(config))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.tmp")
-    unfinished.write_text(text)
-    unfinished.replace(path)
 
 
 def environment() -> dict[str, Any]:
