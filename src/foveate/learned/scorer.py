@@ -33,11 +33,11 @@ class TorchVectorModel:
         self.dim, self.width = model.dim, model.config.width
         self.reach = model.mixer.reach
         self.policy: PolicyName = _policy(model.config.policy)
-        self._windows = Windows(tokenizer, model.config.max_length)
+        self.windows = Windows(tokenizer, model.config.max_length)
 
     @torch.inference_mode()
     def encode(self, texts: Sequence[str]) -> Floats:
-        return encode_texts(texts, self._windows, self._run, self.dim)
+        return encode_texts(texts, self.windows, self._run, self.dim)
 
     @torch.inference_mode()
     def mix(self, vectors: Floats) -> Floats:

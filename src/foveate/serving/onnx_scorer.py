@@ -89,9 +89,7 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
     """
     path = folder / MANIFEST
     if not path.is_file():
-        raise CheckpointError(
-            f"{folder} is no export ({MANIFEST} is missing): make one with foveate export RUN --out FOLDER"
-        )
+        raise CheckpointError(f"{folder} is no export ({MANIFEST} is missing): make one with foveate export RUN OUT")
     try:
         manifest = json.loads(path.read_text())
     except ValueError as error:

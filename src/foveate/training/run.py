@@ -24,8 +24,7 @@ from foveate.core.tokens import load_counter
 from foveate.learned.encoder import load_tokenizer, merged
 from foveate.learned.model import FoveateModel, build_model
 from foveate.learned.scorer import MODEL_FOLDER, TorchVectorModel
-from foveate.signals.batches import Windows
-from foveate.training.checkpoint import CheckpointStore, restore
+from foveate.training.checkpoint import Checkpoint, CheckpointStore, restore
 from foveate.training.evidence import EvidenceStage
 from foveate.training.examples import Example, VectorCache, build_example
 from foveate.training.sources import load_sources, thin
@@ -45,18 +44,21 @@ def train(config: TrainConfig, say: Callable[[str], None] = print) -> dict[str, 
     main = accelerator.is_main_process
     speak = say if main else _silent
     conversations = {role: load_sources(config.data, role) for role in ("train", "validation")}
-    resume_from = _prepare_folder(folder, config) if main else None
+    if main:
+        _prepare_folder(folder, config)
     accelerator.wait_for_everyone()
+    store = CheckpointStore(folder / "checkpoints", config.run.keep)
+    found = _newest(store, speak) if config.run.resume else None
     seed_everything(config.seed)
     model = build_model(config.model)
     tokenizer = load_tokenizer(config.model.encoder.name)
     stage = _stage(config, model, tokenizer, conversations, accelerator, speak)
+    resume_from = None if found is None else int(found.state["position"]["step"])
     tracker = Tracker(folder, config.run.wandb, asdict(config), resume_from) if main else None
-    store = CheckpointStore(folder / "checkpoints", config.run.keep)
     best = CheckpointStore(folder / "best", keep=1)
     trainer = Trainer(config, stage, model, accelerator, store, best, tracker, speak)
-    if config.run.resume:
-        trainer.resume()
+    if found is not None:
+        trainer.resume(found)
     position = trainer.run()
     summary = {"steps": position.step, "best_step": position.best_step, "best_score": position.best_score}
     if main:
@@ -72,8 +74,16 @@ def _silent(_: str) -> None:
     pass
 
 
-def _prepare_folder(folder: Path, config: TrainConfig) -> int | None:
-    """Make the run folder, or check that it is this run's; returns the step to resume from, if any."""
+def _newest(store: CheckpointStore, say: Callable[[str], None]) -> Checkpoint | None:
+    """The newest whole checkpoint, if any; damaged ones are named."""
+    found, damaged = store.newest()
+    for line in damaged:
+        say(f"warning: {line}")
+    return found
+
+
+def _prepare_folder(folder: Path, config: TrainConfig) -> None:
+    """Make the run folder, or check that it is this run's; what is not to be resumed is removed."""
     folder.mkdir(parents=True, exist_ok=True)
     path, text = folder / "config.yaml", dump_config(config)
     if path.is_file() and path.read_text() != text:
@@ -88,9 +98,6 @@ def _prepare_folder(folder: Path, config: TrainConfig) -> int | None:
     if not config.run.resume:
         for stale in ("checkpoints", "best", MODEL_FOLDER):
             shutil.rmtree(folder / stale, ignore_errors=True)
-        return None
-    found, _ = CheckpointStore(folder / "checkpoints", config.run.keep).newest()
-    return None if found is None else int(found.state["position"]["step"])
 
 
 def _stage(
@@ -114,9 +121,8 @@ def _stage(
     most = config.data.validation_questions
     checked = [_with_questions(c, most) for c in conversations["validation"]]
     examples = build("train", conversations["train"]), build("validation", checked)
-    windows = Windows(tokenizer, config.model.encoder.max_length)
     model.train()
-    return EvidenceStage(config, model, windows, backend.encode, counter, *examples)
+    return EvidenceStage(config, model, backend.windows, backend.encode, counter, *examples)
 
 
 def _with_questions(conversation: Conversation, most: int) -> Conversation:
@@ -126,14 +132,10 @@ def _with_questions(conversation: Conversation, most: int) -> Conversation:
 def _encoder_key(model: FoveateModel, tokenizer: Any, config: TrainConfig) -> str:
     """Digest of what determines a text's vector: encoder weights, tokenizer, window length."""
     digest = hashlib.sha256(f"{config.model.encoder.max_length}|{tokenizer.to_str()}".encode())
-    for name, tensor in sorted(merged_state(model).items()):
-        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+    for name, tensor in sorted(model.encoder.state_dict().items()):
+        if tensor.is_floating_point():
+            digest.update(name.encode() + tensor.cpu().numpy().tobytes())
     return digest.hexdigest()
-
-
-def merged_state(model: FoveateModel) -> dict[str, torch.Tensor]:
-    """The encoder's tensors, adapters included."""
-    return {name: tensor for name, tensor in model.encoder.state_dict().items() if tensor.is_floating_point()}
 
 
 def _finish(

@@ -23,7 +23,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from foveate.config.schema import TrainConfig
 from foveate.core.errors import FoveateError
-from foveate.training.checkpoint import CheckpointStore, restore, trainable
+from foveate.training.checkpoint import Checkpoint, CheckpointStore, restore, trainable
 from foveate.training.stage import Batch, LossParts, Stage
 from foveate.training.tracking import Tracker
 
@@ -96,13 +96,8 @@ class Trainer:
         rise = min(1.0, (step + 1) / (warm + 1))
         return rise * 0.5 * (1 + math.cos(math.pi * min(1.0, step / max(1, self.total_steps))))
 
-    def resume(self) -> None:
-        """Continue from the newest whole checkpoint; says so, and names damaged ones."""
-        found, damaged = self.store.newest()
-        for line in damaged:
-            self.say(f"warning: {line}")
-        if found is None:
-            return
+    def resume(self, found: Checkpoint) -> None:
+        """Continue from a checkpoint of this run, and say so."""
         restore(self.bare, found.weights)
         state = found.state
         self.optimizer.load_state_dict(state["optimizer"])
