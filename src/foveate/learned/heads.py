@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from foveate.learned.mixer import feed_forward
+
 COSINE_FEATURES = 3
 
 
@@ -56,9 +58,7 @@ class ContextBlock(nn.Module):
     def __init__(self, width: int, kernel: int, dropout: float) -> None:
         super().__init__()
         self.near = nn.Conv1d(width, width, kernel, padding=kernel // 2, groups=width)
-        self.feed = nn.Sequential(
-            nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
-        )
+        self.feed = feed_forward(width)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -20,6 +20,11 @@ def windows(x: Tensor, window: int) -> Tensor:
     return torch.stack([padded[k : k + n] for k in range(2 * window + 1)], dim=1)
 
 
+def feed_forward(width: int) -> nn.Sequential:
+    """Norm, widen to twice the width, GELU, back: the pre-norm layer of mixer and head."""
+    return nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+
+
 class LocalAttention(nn.Module):
     """Pre-norm attention over a window plus a feed-forward layer, both residual. (N, D) -> (N, D)."""
 
@@ -30,9 +35,7 @@ class LocalAttention(nn.Module):
         self.qkv = nn.Linear(width, 3 * width)
         self.bias = nn.Parameter(torch.zeros(heads, 2 * window + 1))
         self.out = nn.Linear(width, width)
-        self.feed = nn.Sequential(
-            nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
-        )
+        self.feed = feed_forward(width)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -65,7 +65,8 @@ class SignalIndex:
         self._speaker_of: list[int] = []
         self._speakers: dict[str, int] = {}
         self._day_of: list[int] = []
-        self._days: dict[str | None, int] = {}
+        self._place_of: dict[str | None, int] = {}
+        self._days: list[date | None] = []
         self._asked_before = False
 
     def __len__(self) -> int:
@@ -77,7 +78,10 @@ class SignalIndex:
         for turn in turns:
             speaker = turn.speaker or turn.role
             self._speaker_of.append(self._speakers.setdefault(speaker, len(self._speakers)))
-            self._day_of.append(self._days.setdefault(turn.date, len(self._days)))
+            if turn.date not in self._place_of:
+                self._place_of[turn.date] = len(self._days)
+                self._days.append(parse_date(turn.date))
+            self._day_of.append(self._place_of[turn.date])
             text, asks = turn.text, "?" in turn.text
             row = (np.log1p(len(text)) / 6.0, asks, self._asked_before, has_temporal_words(text), has_number(text))
             self._fixed.extend(np.array([*row, not isinstance(turn.content, str | None)], dtype=np.float32))
@@ -144,8 +148,7 @@ class SignalIndex:
         ]
 
     def _date_column(self, wanted: list[When]) -> Floats:
-        days = [parse_date(written) for written in self._days]
-        near = np.array([self._nearness(wanted, day) for day in days], dtype=np.float32)
+        near = np.array([self._nearness(wanted, day) for day in self._days], dtype=np.float32)
         return near[self._day_of]
 
     def _nearness(self, wanted: list[When], day: date | None) -> float:
