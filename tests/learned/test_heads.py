@@ -7,7 +7,7 @@ import torch
 from tiny import DIM, SIGNALS, WIDTH, inputs
 from torch.nn import functional
 
-from foveate.learned.heads import COSINE_FEATURES, ContextFusion, LinearFusion, cosine_features
+from foveate.learned.heads import COSINE_FEATURES, ContextFusion, CosineHead, LinearFusion, cosine_features
 
 
 def test_linear_weights_stay_non_negative_whatever_they_learn() -> None:
@@ -32,6 +32,12 @@ def test_a_linear_logit_is_the_weighted_sum() -> None:
     torch.testing.assert_close(head(features), expected)
     more = head(features + torch.tensor([0.0, 1.0, 0.0]))
     assert bool((more > head(features)).all())
+
+
+def test_the_cosine_head_scales_the_cosine() -> None:
+    head = CosineHead()
+    found = head(torch.eye(3)[:, :2], torch.tensor([[0.6, 0.8]]))
+    torch.testing.assert_close(found, head.scale.exp() * torch.tensor([[0.6, 0.8, 0.0]]))
 
 
 def test_cosine_features_by_hand() -> None:

@@ -7,21 +7,24 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny import DIM, SIGNALS, WIDTH, encoder, inputs, model
+from tiny import DIM, SIGNALS, WIDTH, encoder, inputs, model, saved, tokenizer
 from torch import Tensor
 from transformers import AutoModel
 
-from foveate.config.schema import EncoderConfig
+from foveate.config.schema import EncoderConfig, ModelConfig
 from foveate.core.errors import CheckpointError, ConfigError
 from foveate.learned.encoder import load_encoder, load_tokenizer, merged, pool, prepare
 from foveate.learned.heads import LinearFusion
-from foveate.learned.model import FoveateConfig, FoveateModel
+from foveate.learned.model import FoveateConfig, FoveateModel, Fresh, build_model
 
 IDS = torch.tensor([[1, 11, 12, 2, 0], [1, 13, 14, 15, 2], [1, 16, 2, 0, 0], [1, 17, 18, 2, 0]])
 MASK = (IDS > 0).long()
+FRESH = Fresh(
+    [(IDS[[2]], MASK[[2]]), (IDS[[1, 3, 0]], MASK[[1, 3, 0]])], torch.tensor([3, 1, 0, 2]), torch.tensor([5, 1])
+)
 
 
-@pytest.mark.parametrize("fusion", ["mlp", "linear"])
+@pytest.mark.parametrize("fusion", ["mlp", "linear", "cosine"])
 @pytest.mark.parametrize("load", [FoveateModel.from_pretrained, AutoModel.from_pretrained])
 @torch.no_grad()
 def test_saving_and_loading_keeps_every_bit(tmp_path: Path, fusion: str, load: Callable[[Path], object]) -> None:
@@ -79,7 +82,7 @@ def test_turns_encoded_within_the_step_equal_those_encoded_before() -> None:
         before[[5, 1]] = encoded[:2]
         expected = made(before, encoded[2:], signals)
     stale = torch.zeros(2, DIM)
-    found = made(vectors, stale, signals, fresh_ids=IDS, fresh_mask=MASK, fresh_turns=torch.tensor([5, 1]))
+    found = made(vectors, stale, signals, FRESH)
     torch.testing.assert_close(found, expected)
 
 
@@ -88,8 +91,7 @@ def test_gradients_reach_the_encoder_only_through_fresh_turns() -> None:
     vectors, queries, signals = inputs(turns=9, questions=2)
     made(vectors, queries, signals).sum().backward()
     assert all(p.grad is None for p in made.encoder.parameters())
-    fresh = {"fresh_ids": IDS, "fresh_mask": MASK, "fresh_turns": torch.tensor([5, 1])}
-    made(vectors, queries, signals, **fresh).square().sum().backward()
+    made(vectors, queries, signals, FRESH).square().sum().backward()
     grads = [p.grad for n, p in made.encoder.named_parameters() if "attention" in n and n.endswith("query.weight")]
     assert len(grads) == 2
     assert all(g is not None and float(g.abs().sum()) > 0 for g in grads)
@@ -162,6 +164,16 @@ def test_merging_leaves_a_plain_encoder_alone() -> None:
 @torch.no_grad()
 def hidden(module: torch.nn.Module) -> Tensor:
     return module(input_ids=IDS, attention_mask=MASK).last_hidden_state
+
+
+def test_the_encoder_of_a_finished_run_is_taken(tmp_path: Path) -> None:
+    trained = model("cosine", seed=3)
+    saved(tmp_path / "model", trained)
+    made = build_model(ModelConfig(encoder=EncoderConfig(name=str(tmp_path)), width=WIDTH))
+    kept = made.encoder.state_dict()
+    assert all(torch.equal(kept[name], weight) for name, weight in trained.encoder.state_dict().items())
+    assert not any(p.requires_grad for p in made.encoder.parameters())
+    assert load_tokenizer(str(tmp_path)).to_str() == tokenizer().to_str()
 
 
 @pytest.mark.parametrize("load", [load_encoder, load_tokenizer])

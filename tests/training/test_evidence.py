@@ -16,7 +16,7 @@ from tiny_runs import SHAPE, tiny_config
 from foveate.core.tokens import ChapterCounter
 from foveate.corpora import synthetic
 from foveate.signals.lexical import Floats
-from foveate.training.evidence import EvidenceStage, fit_platt
+from foveate.training.evidence import BM25, EvidenceStage, fit_platt, fresh_turns
 from foveate.training.examples import Example, VectorCache, build_example
 from foveate.training.stage import Batch
 
@@ -71,6 +71,31 @@ def test_an_example_marks_the_evidence(examples: list[Example]) -> None:
             assert {ids[i] for i in np.flatnonzero(row)} == set(question.evidence.turn_ids)
         assert example.signals.shape[:2] == example.evidence.shape
         assert (example.cost > 0).all()
+
+
+def chosen(examples: list[Example], most: int, seed: int = 0) -> list[int]:
+    return fresh_turns(examples[0], [0, 1, 2], most, np.random.default_rng(seed))
+
+
+def test_fresh_turns_are_evidence_and_hard_negatives(examples: list[Example]) -> None:
+    """The vectors are all alike here, so that words alone say what is hard."""
+    evidence = examples[0].evidence[:3] > 0
+    found = chosen(examples, most=8)
+    assert found == sorted(set(found))
+    assert len(found) == 8
+    assert (evidence[:, found].any(axis=1)).all()
+    likeness = examples[0].signals[:3, :, BM25].max(0)
+    others = sorted(np.flatnonzero(~evidence.any(0)).tolist(), key=lambda i: -likeness[i])
+    negatives = [i for i in found if not evidence[:, i].any()]
+    assert set(negatives) <= set(others[: 2 * len(negatives)])
+    assert {tuple(chosen(examples, 8, seed)) for seed in range(9)} != {tuple(found)}
+    assert chosen(examples, most=8) == found
+
+
+def test_every_question_keeps_a_turn_of_evidence_however_few_are_wanted(examples: list[Example]) -> None:
+    found = chosen(examples, most=2)
+    assert (examples[0].evidence[:3][:, found] > 0).any(axis=1).all()
+    assert len(found) <= 3
 
 
 def test_equal_texts_are_encoded_once(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from tiny_runs import silent, tiny_config, with_run
 
 from foveate.config.load import load_config
-from foveate.config.schema import TrainConfig, Tune
+from foveate.config.schema import TrainConfig
 from foveate.core.errors import ConfigError
 from foveate.learned.scorer import load_scorer
 from foveate.training.evidence import EvidenceStage
@@ -67,16 +67,28 @@ def stopped_and_resumed(config: TrainConfig, losses: Losses, monkeypatch: pytest
     return said
 
 
-@pytest.fixture(scope="module", params=["frozen", "top"])
-def straight(request: pytest.FixtureRequest, shared: Path) -> tuple[Tune, Path]:
+def configured(shared: Path, out: Path, kind: str) -> TrainConfig:
+    """The tiny run; "cosine" is the fine-tuning of the encoder alone."""
+    if kind == "frozen":
+        return tiny_config(shared, out)
+    config = tiny_config(shared, out, "top")
+    if kind == "top":
+        return config
+    return replace(
+        config, model=replace(config.model, fusion="cosine"), loss=replace(config.loss, binary=0.0, packing=0.0)
+    )
+
+
+@pytest.fixture(scope="module", params=["frozen", "top", "cosine"])
+def straight(request: pytest.FixtureRequest, shared: Path) -> tuple[str, Path]:
     out = shared / f"straight-{request.param}"
-    train(tiny_config(shared, out, request.param), silent)
+    train(configured(shared, out, request.param), silent)
     return request.param, out
 
 
-def test_a_run_leaves_what_is_needed_to_understand_and_use_it(straight: tuple[Tune, Path], shared: Path) -> None:
+def test_a_run_leaves_what_is_needed_to_understand_and_use_it(straight: tuple[str, Path], shared: Path) -> None:
     tune, out = straight
-    assert load_config(out / "config.yaml") == tiny_config(shared, out, tune)
+    assert load_config(out / "config.yaml") == configured(shared, out, tune)
     environment = json.loads((out / "environment.json").read_text())
     assert environment["packages"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
     result = json.loads((out / "result.json").read_text())
@@ -92,7 +104,7 @@ def test_a_run_leaves_what_is_needed_to_understand_and_use_it(straight: tuple[Tu
     assert scorer.policy == result["policy"]
 
 
-def test_the_frozen_encoder_stays_and_the_thawed_one_moves(straight: tuple[Tune, Path], shared: Path) -> None:
+def test_the_frozen_encoder_stays_and_the_thawed_one_moves(straight: tuple[str, Path], shared: Path) -> None:
     tune, out = straight
     before, after = load_file(shared / "encoder" / "model.safetensors"), weights(out)
     moved = {name for name, tensor in before.items() if not torch.equal(tensor, after[f"encoder.{name}"])}
@@ -107,10 +119,10 @@ def test_the_frozen_encoder_stays_and_the_thawed_one_moves(straight: tuple[Tune,
 @pytest.mark.parametrize("inside", [False, True], ids=["before-the-step", "inside-the-step"])
 @pytest.mark.parametrize("step", [2, 9])
 def test_an_interrupted_run_ends_as_the_straight_one(
-    straight: tuple[Tune, Path], shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, inside: bool
+    straight: tuple[str, Path], shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, inside: bool
 ) -> None:
     tune, out = straight
-    config = tiny_config(shared, tmp_path / "run", tune)
+    config = configured(shared, tmp_path / "run", tune)
     said = stopped_and_resumed(config, stop_at(step, KeyboardInterrupt(), inside=inside), monkeypatch)
     assert any(line.startswith(f"resumed at step {step} of") for line in said)
     assert_same_run(out, tmp_path / "run")
@@ -118,19 +130,19 @@ def test_an_interrupted_run_ends_as_the_straight_one(
 
 @pytest.mark.parametrize("save_every", [1, 2, 3])
 def test_a_killed_run_ends_as_the_straight_one(
-    straight: tuple[Tune, Path], shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_every: int
+    straight: tuple[str, Path], shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_every: int
 ) -> None:
     """Nothing is saved at the kill: the run goes on from its last checkpoint, across the end of the epoch."""
     tune, out = straight
     epoch = max(line["step"] for line in lines(out)) // 2
-    config = with_run(tiny_config(shared, tmp_path / "run", tune), save_every=save_every)
+    config = with_run(configured(shared, tmp_path / "run", tune), save_every=save_every)
     said = stopped_and_resumed(config, stop_at(int(epoch) + 1, OSError("killed"), inside=True), monkeypatch)
     assert any(line.startswith("resumed at step") for line in said)
     assert_same_run(out, tmp_path / "run")
 
 
 def test_an_interrupted_validation_is_done_again(
-    straight: tuple[Tune, Path], shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    straight: tuple[str, Path], shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tune, out = straight
     original, waiting = EvidenceStage.validate, [KeyboardInterrupt()]
@@ -141,7 +153,7 @@ def test_an_interrupted_validation_is_done_again(
         return original(self)
 
     monkeypatch.setattr(EvidenceStage, "validate", validate)
-    config = tiny_config(shared, tmp_path / "run", tune)
+    config = configured(shared, tmp_path / "run", tune)
     with pytest.raises(KeyboardInterrupt):
         train(config, silent)
     train(config, silent)
@@ -178,6 +190,28 @@ def test_the_loss_decreases(shared: Path, tmp_path: Path) -> None:
     losses = [line["loss"] for line in lines(tmp_path / "run") if "loss" in line]
     tenth = len(losses) // 10
     assert sum(losses[-tenth:]) < 0.8 * sum(losses[:tenth])
+
+
+def test_a_scorer_learns_on_an_encoder_that_was_fine_tuned_first(shared: Path, tmp_path: Path) -> None:
+    """Two runs in a row: retrieval fine-tuning, then the scorer on the vectors of its frozen encoder."""
+    plain = configured(shared, tmp_path / "encoder", "cosine")
+    first = replace(plain, optim=replace(plain.optim, encoder_lr=1e-3))
+    train(first, silent)
+    second = tiny_config(shared, tmp_path / "scorer")
+    encoder = replace(second.model.encoder, name=first.out)
+    train(replace(second, model=replace(second.model, encoder=encoder)), silent)
+    tuned, kept, before = (
+        weights(tmp_path / "encoder"),
+        weights(tmp_path / "scorer"),
+        load_file(shared / "encoder" / "model.safetensors"),
+    )
+    names = [name for name in tuned if name.startswith("encoder.")]
+    assert all(torch.equal(tuned[name], kept[name]) for name in names)
+    assert any(
+        not torch.equal(tuned[name], before[name.removeprefix("encoder.")]) for name in names if "layer.1" in name
+    )
+    losses = [line["listwise"] for line in lines(tmp_path / "encoder") if "listwise" in line]
+    assert all(0 < loss < 20 for loss in losses)
 
 
 def test_patience_stops_a_run_that_gets_no_better(

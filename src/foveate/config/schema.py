@@ -55,14 +55,14 @@ class EncoderConfig:
     """The text encoder.
 
     Attributes:
-        name: "minilm" (packaged all-MiniLM-L6-v2), a folder, or a hub id.
+        name: "minilm" (packaged all-MiniLM-L6-v2), a folder, a hub id, or a finished run, whose encoder is taken.
         tune: "frozen" trains none of it, "top" the last `top_layers` layers, "lora" adapters, "full" everything.
         top_layers: layers that train with `tune: top`.
         lora_rank: rank of the adapters; alpha is twice the rank.
         lora_dropout: dropout inside the adapters.
         max_length: tokens a window; longer turns are the mean of their windows.
-        fresh_turns: turns a step encodes with gradients where the encoder trains; the rest come from vectors refreshed
-            at every epoch.
+        fresh_turns: turns a step encodes with gradients where the encoder trains; the vectors of the rest are refreshed
+            at every epoch, and with `fusion: cosine` they are left out.
     """
 
     name: str = "minilm"
@@ -86,7 +86,8 @@ class ModelConfig:
 
     Attributes:
         encoder: see `EncoderConfig`.
-        fusion: "linear" is Eq. 1, a non-negative weighted sum of signals; "mlp" adds the contextual network.
+        fusion: "linear" is Eq. 1, a non-negative weighted sum of signals; "mlp" adds the contextual network; "cosine"
+            is the encoder alone, to fine-tune it before a scorer is trained on its vectors.
         width: hidden size.
         mixer_window: turns on each side that the mixer attends to.
         mixer_layers: layers of the mixer; its reach is window x layers.
@@ -96,7 +97,7 @@ class ModelConfig:
     """
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
-    fusion: Literal["linear", "mlp"] = "mlp"
+    fusion: Literal["linear", "mlp", "cosine"] = "mlp"
     width: int = 96
     mixer_window: int = 3
     mixer_layers: int = 1
@@ -108,6 +109,10 @@ class ModelConfig:
         _require(self.width >= 8 and self.width % 4 == 0, f"model.width={self.width}: give a multiple of 4, at least 8")
         _require(self.context_kernel % 2 == 1, f"model.context_kernel={self.context_kernel}: give an odd number")
         _require(0 <= self.dropout < 1, f"model.dropout={self.dropout}: give 0 <= dropout < 1")
+        _require(
+            self.fusion != "cosine" or self.encoder.tune != "frozen",
+            "model.fusion=cosine with model.encoder.tune=frozen: nothing would train; give tune: top, lora or full",
+        )
         _require(
             min(self.mixer_window, self.mixer_layers, self.context_layers) >= 0, "model: layer counts are 0 or more"
         )

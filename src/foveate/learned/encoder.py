@@ -6,9 +6,11 @@ Source: sentence embeddings by mean pooling, Reimers & Gurevych (2019); LoRA, Hu
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel
@@ -17,14 +19,22 @@ from foveate.config.schema import EncoderConfig
 from foveate.core.errors import CheckpointError, ConfigError
 from foveate.core.tokens import minilm_folder
 
+MODEL_FOLDER = "model"
+"""Where in a run folder the finished model lies."""
+
 
 def resolve(name: str) -> str:
-    """The folder or hub id behind a configured encoder name; "minilm" is the packaged all-MiniLM-L6-v2."""
-    return str(minilm_folder()) if name == "minilm" else name
+    """The folder or hub id behind a configured encoder name; "minilm" is the packaged all-MiniLM-L6-v2, and a run
+    folder stands for its model.
+    """
+    if name == "minilm":
+        return str(minilm_folder())
+    finished = Path(name) / MODEL_FOLDER
+    return str(finished) if finished.is_dir() else name
 
 
 def load_encoder(name: str) -> PreTrainedModel:
-    """The pretrained encoder, in float32.
+    """The pretrained encoder, in float32; where a trained scorer lies, the scorer.
 
     Raises:
         CheckpointError: nothing loadable by that name.
@@ -43,6 +53,9 @@ def load_tokenizer(name: str) -> Any:
     Raises:
         CheckpointError: no fast tokenizer by that name.
     """
+    alone = Path(resolve(name)) / "tokenizer.json"
+    if alone.is_file() and not alone.with_name("tokenizer_config.json").is_file():
+        return Tokenizer.from_file(str(alone))
     try:
         return AutoTokenizer.from_pretrained(resolve(name)).backend_tokenizer
     except (OSError, ValueError, AttributeError) as error:

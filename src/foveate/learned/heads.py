@@ -4,6 +4,8 @@
 small network that sees how question and turn interact and what the neighbouring turns look like for this question: an
 answer often stands one turn after the words that the question shares.
 
+`CosineHead` is the encoder alone: what fine-tunes it for retrieval before a fusion head is trained on its vectors.
+
 Shapes:  Q questions of one conversation, N turns, D width, S signals, C cosine features.
 """
 
@@ -50,6 +52,18 @@ class LinearFusion(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         return features @ self.weights + self.bias
+
+
+class CosineHead(nn.Module):
+    """z = exp(s) x cosine, with a learned scale s (the inverse temperature of a dual encoder; Radford et al. 2021)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(3.0))
+
+    def forward(self, vectors: Tensor, queries: Tensor) -> Tensor:
+        """(N, dim), (Q, dim) unit vectors -> (Q, N)."""
+        return self.scale.exp() * (queries @ vectors.T)
 
 
 class ContextBlock(nn.Module):

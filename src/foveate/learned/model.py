@@ -8,7 +8,7 @@ Shapes:  N turns of one conversation, Q questions about it, T tokens, dim encode
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -16,9 +16,11 @@ from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedMode
 
 from foveate.config.schema import ModelConfig
 from foveate.learned.encoder import load_encoder, pool, prepare
-from foveate.learned.heads import COSINE_FEATURES, ContextFusion, LinearFusion, cosine_features
+from foveate.learned.heads import COSINE_FEATURES, ContextFusion, CosineHead, LinearFusion, cosine_features
 from foveate.learned.mixer import Mixer
 from foveate.signals.features import SIGNAL_NAMES
+
+Head = ContextFusion | LinearFusion | CosineHead
 
 
 class FoveateConfig(PreTrainedConfig):
@@ -49,6 +51,20 @@ class FoveateConfig(PreTrainedConfig):
     policy: str = "score"
 
 
+class Fresh(NamedTuple):
+    """Texts to be encoded with gradients: F turns and the Q questions of a batch.
+
+    Attributes:
+        batches: token ids and masks, each (b, T), of texts of similar length.
+        order: (F + Q,) the place of each text, turns first, in the concatenated batches.
+        turns: (F,) the turns' rows.
+    """
+
+    batches: list[tuple[Tensor, Tensor]]
+    order: Tensor
+    turns: Tensor
+
+
 class FoveateModel(PreTrainedModel):
     """Scores every turn of a conversation against questions. Source: docs/architecture.md; Eq. 1 for `fusion:
     linear`.
@@ -64,7 +80,7 @@ class FoveateModel(PreTrainedModel):
         self.dim = int(encoder_config.hidden_size)
         features = len(config.signal_names or SIGNAL_NAMES) + COSINE_FEATURES
         self.mixer = Mixer(self.dim, config.width, config.mixer_window, config.mixer_layers, config.dropout)
-        self.head: ContextFusion | LinearFusion = _build_head(config, self.dim, features)
+        self.head: Head = _build_head(config, self.dim, features)
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
@@ -80,30 +96,29 @@ class FoveateModel(PreTrainedModel):
 
     def fuse(self, vectors: Tensor, mixed: Tensor, queries: Tensor, signals: Tensor) -> Tensor:
         """(N, dim), (N, D), (Q, dim), (Q, N, S) -> (Q, N) logits."""
+        if isinstance(self.head, CosineHead):
+            return self.head(vectors, queries)
         features = torch.cat([signals, cosine_features(vectors, queries)], dim=-1)
-        match self.head:
-            case LinearFusion():
-                return self.head(features)
-            case _:
-                return self.head(mixed, queries, features)
+        if isinstance(self.head, LinearFusion):
+            return self.head(features)
+        return self.head(mixed, queries, features)
 
     def forward(
         self,
         vectors: Tensor,
         queries: Tensor,
         signals: Tensor,
-        fresh_ids: Tensor | None = None,
-        fresh_mask: Tensor | None = None,
-        fresh_turns: Tensor | None = None,
+        fresh: Fresh | None = None,
     ) -> Tensor:
         """(N, dim) turn vectors, (Q, dim) question vectors, (Q, N, S) signals -> (Q, N) logits.
 
-        Where the encoder trains, `fresh_ids` (F + Q, T) and `fresh_mask` hold the tokens of F turns, whose rows are
-        `fresh_turns`, and of the Q questions: they are encoded here, with gradients, in place of the given vectors.
+        Where the encoder trains, `fresh` holds the tokens of some turns and of the Q questions: they are encoded here,
+        with gradients, in place of the given vectors.
         """
-        if fresh_ids is not None and fresh_mask is not None and fresh_turns is not None:
-            encoded, count = self.encode(fresh_ids, fresh_mask), len(fresh_turns)
-            vectors, queries = vectors.index_copy(0, fresh_turns, encoded[:count]), encoded[count:]
+        if fresh is not None:
+            encoded = torch.cat([self.encode(ids, mask) for ids, mask in fresh.batches])[fresh.order]
+            count = len(fresh.turns)
+            vectors, queries = vectors.index_copy(0, fresh.turns, encoded[:count]), encoded[count:]
         return self.fuse(vectors, self.mix(vectors), queries, signals)
 
     def probability(self, logits: Tensor) -> Tensor:
@@ -111,21 +126,26 @@ class FoveateModel(PreTrainedModel):
         return torch.sigmoid(self.config.calibration_scale * logits + self.config.calibration_shift)
 
 
-def _build_head(config: FoveateConfig, dim: int, features: int) -> ContextFusion | LinearFusion:
+def _build_head(config: FoveateConfig, dim: int, features: int) -> Head:
     match config.fusion:
         case "linear":
             return LinearFusion(features)
+        case "cosine":
+            return CosineHead()
         case "mlp":
             return ContextFusion(
                 dim, config.width, features, config.context_layers, config.context_kernel, config.dropout
             )
         case other:
-            raise ValueError(f"fusion={other!r}: linear or mlp")
+            raise ValueError(f"fusion={other!r}: linear, mlp or cosine")
 
 
 def build_model(config: ModelConfig) -> FoveateModel:
-    """A fresh scorer on a pretrained encoder; what trains is set by `config.encoder.tune`."""
-    encoder = load_encoder(config.encoder.name)
+    """A fresh scorer on a pretrained encoder, or on that of a trained scorer; what trains is set by
+    `config.encoder.tune`.
+    """
+    loaded = load_encoder(config.encoder.name)
+    encoder = cast(PreTrainedModel, loaded.encoder) if isinstance(loaded, FoveateModel) else loaded
     model = FoveateModel(
         FoveateConfig(
             encoder=encoder.config.to_dict(),

@@ -15,13 +15,12 @@ from transformers import AutoModel
 
 from foveate.core.errors import CheckpointError
 from foveate.core.protocols import PolicyName
+from foveate.learned.encoder import MODEL_FOLDER
 from foveate.learned.model import FoveateModel
 from foveate.signals.batches import Ids, Windows, encode_texts
 from foveate.signals.features import SIGNAL_NAMES
 from foveate.signals.lexical import Floats
 from foveate.signals.vectors import VectorScorer
-
-MODEL_FOLDER = "model"
 
 
 class TorchVectorModel:

@@ -15,14 +15,19 @@ from foveate.core.protocols import PolicyName, Scores
 from foveate.core.render import TranscriptRenderer
 from foveate.core.tiers import Tier
 from foveate.core.tokens import TokenCounter
-from foveate.learned.model import FoveateModel
+from foveate.learned.model import FoveateModel, Fresh
 from foveate.learned.objective.task import binary_loss, listwise_loss, packing_loss
 from foveate.metrics.calibration import calibration
-from foveate.signals.batches import Windows, pad
+from foveate.signals.batches import Windows, length_batches, pad
+from foveate.signals.features import SIGNAL_NAMES
+from foveate.signals.lexical import Floats
 from foveate.training.examples import Encode, Example
 from foveate.training.stage import Batch, LossParts
 
 BUDGETS = (256, 512, 1024, 2048)
+BM25 = SIGNAL_NAMES.index("bm25")
+FRESH_TOKENS = 4096
+"""Tokens the encoder takes at once where it trains."""
 
 
 class EvidenceStage:
@@ -78,12 +83,14 @@ class EvidenceStage:
     def loss(self, model: nn.Module, batch: Batch, step: int) -> LossParts:
         example, rows = self.train[batch.example], list(batch.questions)
         device = self.model.device
-        evidence = torch.from_numpy(example.evidence[rows]).to(device)
-        inputs = [
-            torch.from_numpy(x).to(device) for x in (example.vectors, example.queries[rows], example.signals[rows])
-        ]
-        logits = model(*inputs, **self._fresh(example, rows))
-        return self._parts(logits, evidence, torch.from_numpy(example.cost).to(device), step)
+        arrays = (example.vectors, example.queries[rows], example.signals[rows], example.evidence[rows], example.cost)
+        *inputs, evidence, cost = (torch.from_numpy(x).to(device) for x in arrays)
+        fresh = self._fresh(example, rows, step) if self._encoder_trains else None
+        logits = model(*inputs, fresh)
+        if fresh is not None and self.config.model.fusion == "cosine":
+            # Vectors of an older encoder are no rivals: it would learn to leave their neighbourhood.
+            logits, evidence, cost = logits[:, fresh.turns], evidence[:, fresh.turns], cost[fresh.turns]
+        return self._parts(logits, evidence, cost, step)
 
     def _parts(self, logits: Tensor, evidence: Tensor, cost: Tensor, step: int) -> LossParts:
         weights = self.config.loss
@@ -97,27 +104,21 @@ class EvidenceStage:
             total = total + weights.packing * parts["packing"]
         return LossParts(total, {name: part.detach() for name, part in parts.items()}, len(evidence))
 
-    def _fresh(self, example: Example, rows: list[int]) -> dict[str, Tensor]:
-        """Token ids of the questions, their evidence and the turns most like them, to be encoded with gradients."""
-        if not self._encoder_trains:
-            return {}
-        chosen = self._hard_turns(example, rows)
+    def _fresh(self, example: Example, rows: list[int], step: int) -> Fresh:
+        """The questions, their evidence and turns like them, to be encoded with gradients."""
+        rng = np.random.default_rng((self.config.seed, step, 1))
+        chosen = fresh_turns(example, rows, self.config.model.encoder.fresh_turns, rng)
         texts = [example.turn_texts[i] for i in chosen] + [example.query_texts[r] for r in rows]
-        ids, mask = pad([parts[0] for parts in self._windows.split(texts)])
+        tokens = [parts[0] for parts in self._windows.split(texts)]
+        groups = length_batches([len(ids) for ids in tokens], FRESH_TOKENS)
+        place = np.argsort(np.concatenate(groups), kind="stable")
         device = self.model.device
-        return {
-            "fresh_ids": torch.from_numpy(ids).to(device),
-            "fresh_mask": torch.from_numpy(mask).to(device),
-            "fresh_turns": torch.tensor(chosen, device=device),
-        }
-
-    def _hard_turns(self, example: Example, rows: list[int]) -> list[int]:
-        most = self.config.model.encoder.fresh_turns
-        needed = np.flatnonzero(example.evidence[rows].any(0)).tolist()[:most]
-        similarity = (example.queries[rows] @ example.vectors.T).max(0)
-        similarity[needed] = -np.inf
-        hardest = np.argsort(-similarity, kind="stable")[: max(0, most - len(needed))]
-        return sorted({*needed, *(i for i in hardest.tolist() if np.isfinite(similarity[i]))})
+        padded = [pad([tokens[i] for i in group]) for group in groups]
+        return Fresh(
+            [(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)) for ids, mask in padded],
+            torch.from_numpy(place).to(device),
+            torch.tensor(chosen, device=device),
+        )
 
     def validate(self) -> dict[str, float]:
         """ERB at the standard budgets with score-greedy packing; "score" is their mean."""
@@ -192,6 +193,28 @@ class EvidenceStage:
             if example.conversation.id in state:
                 vectors, queries = state[example.conversation.id]
                 example.vectors, example.queries = vectors.numpy(), queries.numpy()
+
+
+def fresh_turns(example: Example, rows: list[int], most: int, rng: np.random.Generator) -> list[int]:
+    """Turns worth encoding with gradients for the questions `rows`, in order, about `most` of them.
+
+    Half is for evidence, shared out evenly, at least one turn a question. The rest are hard negatives: drawn from
+    twice as many as are wanted, those that words and vectors together put first, since the very first are often
+    answers that nobody labelled.
+    """
+    evidence = example.evidence[rows] > 0
+    share = max(1, most // (2 * len(rows)))
+    needed = {int(i) for row in evidence for i in rng.permutation(np.flatnonzero(row))[:share]}
+    likeness = (_standardised(example.queries[rows] @ example.vectors.T) + example.signals[rows, :, BM25]).max(0)
+    others = np.flatnonzero(~evidence.any(0))
+    wanted = max(0, most - len(needed))
+    hardest = others[np.argsort(-likeness[others], kind="stable")][: 2 * wanted]
+    return sorted(needed | {int(i) for i in rng.permutation(hardest)[:wanted]})
+
+
+def _standardised(similarity: Floats) -> Floats:
+    deviation = similarity.std(axis=1, keepdims=True)
+    return (similarity - similarity.mean(axis=1, keepdims=True)) / np.maximum(deviation, 1e-6)
 
 
 def fit_platt(logits: Tensor, labels: Tensor, iterations: int = 50) -> tuple[float, float]:

@@ -21,9 +21,9 @@ from foveate.core.errors import ConfigError
 from foveate.core.files import write_atomically
 from foveate.core.schema import Conversation
 from foveate.core.tokens import load_counter
-from foveate.learned.encoder import load_tokenizer, merged
+from foveate.learned.encoder import MODEL_FOLDER, load_tokenizer, merged
 from foveate.learned.model import FoveateModel, build_model
-from foveate.learned.scorer import MODEL_FOLDER, TorchVectorModel
+from foveate.learned.scorer import TorchVectorModel
 from foveate.training.checkpoint import Checkpoint, CheckpointStore, restore
 from foveate.training.evidence import EvidenceStage
 from foveate.training.examples import Example, VectorCache, build_example

@@ -173,7 +173,9 @@ class Trainer:
     def _check(self, parts: LossParts, batch: Batch) -> None:
         if not bool(torch.isfinite(parts.total)):
             where = f"step {self.position.step + 1}, conversation {batch.example}, questions {list(batch.questions)}"
-            raise NotFiniteError(f"the loss is {float(parts.total)} at {where}: lower optim.lr or look at that batch")
+            raise NotFiniteError(
+                f"the loss is {float(parts.total.detach())} at {where}: lower optim.lr or look at that batch"
+            )
 
     def _log(self, means: dict[str, float], norm: float) -> None:
         at = self.position
