@@ -57,6 +57,16 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_defaults(tmp_path
     assert config.run.resume is False
 
 
+def test_an_unknown_key_says_where_the_known_ones_are(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("out: a\noptim: {rate: 1}\n")
+    with pytest.raises(ConfigError, match=r"'rate'.*--print_config"):
+        load_config(path)
+    path.write_text("out: a\n")
+    with pytest.raises(ConfigError, match=r"--optim.rate.*--print_config"):
+        load_config(path, ["--optim.rate", "1"])
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [

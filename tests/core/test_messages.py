@@ -99,6 +99,7 @@ def test_calls_are_spoken() -> None:
         (None, "not missing or null"),
         ([3], "message 0 is the number 3"),
         ([{"content": "x"}], "message 0: role None is unknown"),
+        ([{"role": "user"}], "message 0: a user message without content"),
         ([{"role": "function", "content": "x"}], "role 'function' is unknown: give one of system"),
         ([{"role": ["user"], "content": "x"}], r"role \['user'\] is unknown"),
         ([{"role": "user", "content": 3}], "message 0: content is the number 3: give a string"),
@@ -111,7 +112,10 @@ def test_calls_are_spoken() -> None:
         ([{"role": "assistant", "tool_calls": "x"}], "tool_calls is the string 'x'"),
         ([{"role": "assistant", "tool_calls": [1]}], "message 0, tool call 0 is the number 1"),
         ([{"role": "tool", "content": "x", "tool_call_id": 5}], "tool_call_id is the number 5"),
-        ([{"role": "user", "id": "a"}, {"role": "user", "id": "a"}], "message 1: id 'a' is already taken"),
+        (
+            [{"role": "user", "id": "a", "content": "x"}, {"role": "user", "id": "a", "content": "y"}],
+            "message 1: id 'a' is already taken",
+        ),
     ],
 )
 def test_malformed_messages_are_named(data: object, said: str) -> None:

@@ -55,7 +55,7 @@ def _parse(words: Sequence[str]) -> Namespace:
     try:
         return parser.parse_args(list(words))
     except Exception as error:  # jsonargparse raises several unrelated types; each is a user's mistake here
-        raise ConfigError(_one_line(str(error))) from error
+        raise ConfigError(_one_line(str(error)) + _hint(str(error))) from error
 
 
 def _build(values: Namespace) -> TrainConfig:
@@ -79,6 +79,11 @@ def _fields(group: Namespace) -> dict[str, Any]:
 
 def _plain(config: TrainConfig) -> dict[str, object]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(config).items()}
+
+
+def _hint(message: str) -> str:
+    unknown = "unrecognized arguments" in message or "does not accept" in message
+    return "; `foveate train CONFIG --print_config` lists every key" if unknown else ""
 
 
 def _one_line(message: str) -> str:

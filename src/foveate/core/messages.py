@@ -189,6 +189,8 @@ def _turn(message: Mapping[str, Any], index: int, given: set[str], opening: bool
     pinned = message.get("pinned", opening)
     if not isinstance(pinned, bool):
         raise ConversationError(f"{where}: pinned is {_kind(pinned)}: give true or false")
+    if "content" not in message and role != "assistant":
+        raise ConversationError(f"{where}: a {role} message without content: give a string, a list of parts or null")
     return Turn(
         id=_text(message, "id", where) or _fresh_id(index, given),
         role=role,
