@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -271,7 +272,7 @@ def folds(root: Path, number: int = 2, *, trained: bool = True) -> Path:
         model.mkdir(parents=True)
         (model / "model.safetensors").write_bytes(b"weights %d" % k)
         if trained:
-            (root / f"fold{k}" / "config.yaml").write_text(f"data:\n  train: [locomo]\n  fold: {k}\n")
+            (model / "config.json").write_text(json.dumps({"trained_on": [f"locomo:{k}"]}))
     return root
 
 
@@ -292,7 +293,7 @@ def test_each_conversation_is_scored_by_the_fold_that_did_not_train_on_it(
 
 def test_runs_that_saw_the_test_conversations_are_refused(tmp_path: Path) -> None:
     run = folds(tmp_path / "run")
-    (run / "fold1" / "config.yaml").write_text("data:\n  train: [locomo]\n  fold: 0\n")
+    (run / "fold1" / "model" / "config.json").write_text('{"chosen_on": ["locomo:0"], "trained_on": ["qmsum:train"]}')
     with pytest.raises(ConfigError, match="LoCoMo fold 0"):
         checkpoint_method(run, "P1", suite("a", "b"))
     with pytest.raises(ConfigError, match="which this split would test"):

@@ -15,9 +15,10 @@ from tiny_runs import silent, tiny_config, with_run
 from foveate.config.load import load_config
 from foveate.config.schema import TrainConfig
 from foveate.core.errors import ConfigError
-from foveate.learned.scorer import load_scorer
+from foveate.learned.model import build_model
+from foveate.learned.scorer import load_model, load_scorer
 from foveate.training.evidence import EvidenceStage
-from foveate.training.run import train
+from foveate.training.run import record_sources, train
 from foveate.training.stage import Batch, LossParts
 from foveate.training.trainer import NotFiniteError
 
@@ -210,8 +211,24 @@ def test_a_scorer_learns_on_an_encoder_that_was_fine_tuned_first(shared: Path, t
     assert any(
         not torch.equal(tuned[name], before[name.removeprefix("encoder.")]) for name in names if "layer.1" in name
     )
+    assert load_model(tmp_path / "scorer")[0].config.trained_on == [*first.data.train]
     losses = [line["listwise"] for line in lines(tmp_path / "encoder") if "listwise" in line]
     assert all(0 < loss < 20 for loss in losses)
+
+
+def test_an_encoder_that_saw_another_fold_is_refused(shared: Path, tmp_path: Path) -> None:
+    config = tiny_config(shared, tmp_path / "run")
+    encoder = build_model(config.model)
+    encoder.config.trained_on, encoder.config.chosen_on = ["locomo:3"], ["locomo:3", "qmsum:val"]
+    encoder.save_pretrained(tmp_path / "tuned")
+    model = replace(config.model, encoder=replace(config.model.encoder, name=str(tmp_path / "tuned")))
+    data = replace(config.data, train=("locomo", "qmsum:train"), validation=("locomo",), fold=3)
+    made = build_model(model)
+    record_sources(made, replace(config, model=model, data=data))
+    assert made.config.trained_on == ["locomo:3", "qmsum:train"]
+    assert made.config.chosen_on == ["locomo:3", "qmsum:val"]
+    with pytest.raises(ConfigError, match=r"data.fold=2.*locomo:2, locomo:3"):
+        record_sources(build_model(model), replace(config, model=model, data=replace(data, fold=2)))
 
 
 def test_patience_stops_a_run_that_gets_no_better(

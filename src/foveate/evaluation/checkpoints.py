@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -53,7 +54,7 @@ def load_checkpoint(folder: Path, corpus: str, *, folds: int | None = None, fold
     for number, part in enumerate(parts):
         _check(part, corpus, fold if folds is None else number)
     loaders = [lru_cache(maxsize=1)(partial(_load, part, folder.name)) for part in parts]
-    trained = sorted({source for part in parts for source in _trained_on(part).sources})
+    trained = sorted({_corpus(source) for part in parts for source in _seen(part, "trained_on")})
     return Checkpoint(
         name=folder.resolve().name,
         scorer=lambda fold: loaders[fold](),
@@ -62,23 +63,14 @@ def load_checkpoint(folder: Path, corpus: str, *, folds: int | None = None, fold
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _TrainedOn:
-    sources: tuple[str, ...]
-    validation: tuple[str, ...]
-    fold: int | None
+def _seen(folder: Path, kind: str) -> list[str]:
+    """The sources that the model's config.json names as "trained_on" or "chosen_on"; none where it does not say."""
+    path = next((p for p in (folder / "model" / "config.json", folder / "config.json") if p.is_file()), None)
+    return [] if path is None else list(json.loads(path.read_text(encoding="utf-8")).get(kind) or ())
 
 
-def _trained_on(folder: Path) -> _TrainedOn:
-    """What the resolved configuration in a run folder names; no source where there is none."""
-    path = folder / "config.yaml"
-    if not path.is_file():
-        return _TrainedOn((), (), None)
-    import yaml
-
-    data = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("data") or {}
-    chosen = tuple(map(str, data.get("validation") or ()))
-    return _TrainedOn(tuple(map(str, data.get("train") or ())), chosen, data.get("fold"))
+def _corpus(source: str) -> str:
+    return "locomo" if source.startswith("locomo:") else source
 
 
 def _check(folder: Path, corpus: str, fold: int | None) -> None:
@@ -86,11 +78,11 @@ def _check(folder: Path, corpus: str, fold: int | None) -> None:
         raise CheckpointError(f"{folder} is no folder: split P1 needs a run for each fold, fold0, fold1, ...")
     if not _is_export(folder) and not _is_run(folder):
         raise CheckpointError(f"{folder} is neither a run of `foveate train` nor a folder of `foveate export`")
-    trained = _trained_on(folder)
-    seen = (*trained.sources, *trained.validation)
-    if corpus == "locomo" and "locomo" in seen and (fold is None or trained.fold != fold):
+    seen = {*_seen(folder, "trained_on"), *_seen(folder, "chosen_on")}
+    other = sorted(name for name in seen if name.startswith("locomo:") and name != f"locomo:{fold}")
+    if corpus == "locomo" and other:
         raise ConfigError(
-            f"{folder} was trained or tuned on LoCoMo fold {trained.fold}, which this split would test: "
+            f"{folder} was trained or tuned on LoCoMo fold {other[0].partition(':')[2]}, which this split would test: "
             "use --split P1 with fold0 .. fold4 each trained on its own fold"
         )
 

@@ -67,7 +67,7 @@ def export(run: Path, out: Path, *, int8: bool = True, say: Callable[[str], None
     _judge(found, building, say)
     manifest = _contract(name, model, {k: asdict(v) for k, v in found.items()}, next(iter(found.values())).questions)
     _write_manifest(building, manifest)
-    (building / "README.md").write_text(model_card(name, manifest, *_provenance(run)))
+    (building / "README.md").write_text(model_card(name, manifest, model.config.trained_on or [], *_provenance(run)))
     shutil.rmtree(out, ignore_errors=True)
     building.rename(out)
     return found
@@ -113,10 +113,10 @@ def _write_manifest(folder: Path, contract: dict[str, Any]) -> None:
     (folder / MANIFEST).write_text(json.dumps(contract, indent=1) + "\n")
 
 
-def _provenance(run: Path) -> tuple[list[str], str, dict[str, Any]]:
-    """Training sources, encoder and validation result of a run; empty for a bare model folder."""
+def _provenance(run: Path) -> tuple[str, dict[str, Any]]:
+    """Encoder and validation result of a run; empty for a bare model folder."""
     if not (run / "config.yaml").is_file():
-        return [], "not recorded", {}
+        return "not recorded", {}
     config = load_config(run / "config.yaml")
     result = json.loads((run / "result.json").read_text()) if (run / "result.json").is_file() else {}
-    return list(config.data.train), config.model.encoder.name, result
+    return config.model.encoder.name, result

@@ -32,6 +32,8 @@ class FoveateConfig(PreTrainedConfig):
         max_length: tokens an encoder window.
         calibration_scale, calibration_shift: probability = sigmoid(scale * logit + shift), fitted on validation data.
         policy: the packing policy that did best on validation data.
+        trained_on, chosen_on: sources of all the data that trained it, and of the validation data that chose its
+            checkpoints, those of an encoder it started from included; "locomo:1" is what P1 fold 1 trains on.
     """
 
     model_type = "foveate"
@@ -49,6 +51,8 @@ class FoveateConfig(PreTrainedConfig):
     calibration_scale: float = 1.0
     calibration_shift: float = 0.0
     policy: str = "score"
+    trained_on: list[str] | None = None
+    chosen_on: list[str] | None = None
 
 
 class Fresh(NamedTuple):
@@ -145,7 +149,9 @@ def build_model(config: ModelConfig) -> FoveateModel:
     `config.encoder.tune`.
     """
     loaded = load_encoder(config.encoder.name)
-    encoder = cast(PreTrainedModel, loaded.encoder) if isinstance(loaded, FoveateModel) else loaded
+    encoder, past = loaded, None
+    if isinstance(loaded, FoveateModel):
+        encoder, past = cast(PreTrainedModel, loaded.encoder), loaded.config
     model = FoveateModel(
         FoveateConfig(
             encoder=encoder.config.to_dict(),
@@ -158,6 +164,8 @@ def build_model(config: ModelConfig) -> FoveateModel:
             context_kernel=config.context_kernel,
             dropout=config.dropout,
             max_length=config.encoder.max_length,
+            trained_on=[] if past is None else past.trained_on,
+            chosen_on=[] if past is None else past.chosen_on,
         )
     )
     model.encoder = prepare(encoder, config.encoder)

@@ -51,6 +51,7 @@ def train(config: TrainConfig, say: Callable[[str], None] = print) -> dict[str, 
     found = _newest(store, speak) if config.run.resume else None
     seed_everything(config.seed)
     model = build_model(config.model)
+    record_sources(model, config)
     tokenizer = load_tokenizer(config.model.encoder.name)
     stage = _stage(config, model, tokenizer, conversations, accelerator, speak)
     resume_from = None if found is None else int(found.state["position"]["step"])
@@ -68,6 +69,24 @@ def train(config: TrainConfig, say: Callable[[str], None] = print) -> dict[str, 
         tracker.close()
     accelerator.wait_for_everyone()
     return summary
+
+
+def record_sources(model: FoveateModel, config: TrainConfig) -> None:
+    """Adds the run's data to what the model has seen; an encoder that saw other LoCoMo folds is refused.
+
+    Raises:
+        ConfigError: as said; its test conversations would reach this run's training.
+    """
+    seen = model.config
+    for field, names in (("trained_on", config.data.train), ("chosen_on", config.data.validation)):
+        now = [f"locomo:{config.data.fold}" if name == "locomo" else name for name in names]
+        setattr(seen, field, sorted({*(getattr(seen, field) or ()), *now}))
+    folds = {name for name in (*seen.trained_on, *seen.chosen_on) if name.startswith("locomo:")}
+    if len(folds) > 1:
+        raise ConfigError(
+            f"data.fold={config.data.fold}, and the encoder {config.model.encoder.name} saw another LoCoMo fold "
+            f"({', '.join(sorted(folds))}): its test conversations would leak; start from the same fold's encoder"
+        )
 
 
 def _silent(_: str) -> None:
