@@ -73,6 +73,8 @@ def test_parses_complete_dates_that_exist(text: str | None, expected: date | Non
         (When(None, 1, 1), date(2023, 12, 31), 1),
         (When(None, 12, 28), date(2023, 1, 2), 5),
         (When(None, 5, None), date(2021, 5, 4), 0),
+        (When(None, 1, 1), date(9999, 12, 30), 363),
+        (When(None, 12, 28), date(1, 12, 29), 1),
     ],
 )
 def test_days_apart(when: When, day: date, expected: int) -> None:

@@ -71,8 +71,8 @@ class AdaptiveThresholds:
     """tau_s and tau_l of Eq. 2 for a history of n turns: fixed up to `reference` turns, then rising towards 1.
 
     tau(n) = 1 - (1 - tau) (reference / n)^rate for n > reference. The paper says only that thresholds adapt with the
-    length of the context; this keeps tau_l <= tau_s and is the identity at rate 0. The values are ours, low enough
-    that the budget decides and not they, and not tuned.
+    length of the context; this keeps tau_l <= tau_s and is the identity at rate 0. The values are ours, set
+    after one look at how a LoCoMo conversation was packed: low enough that the budget decides and not they.
     """
 
     base: Thresholds = field(default_factory=lambda: Thresholds(high=0.10, mid=0.05))

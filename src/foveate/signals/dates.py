@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import MAXYEAR, MINYEAR, date
 
 _MONTHS = {
     name: number
@@ -73,7 +73,7 @@ def parse_date(text: str | None) -> date | None:
 
 def days_apart(when: When, day: date) -> float:
     """Days from a session's day to the nearest day that `when` may mean; 0 inside it."""
-    years = (when.year,) if when.year else (day.year - 1, day.year, day.year + 1)
+    years = (when.year,) if when.year else range(max(MINYEAR, day.year - 1), min(MAXYEAR, day.year + 1) + 1)
     return min(_gap(year, when, day) for year in years)
 
 
