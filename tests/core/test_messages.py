@@ -111,6 +111,9 @@ def test_calls_are_spoken() -> None:
         ([{"role": "user", "content": "x", "pinned": "yes"}], "pinned is the string 'yes'"),
         ([{"role": "assistant", "tool_calls": "x"}], "tool_calls is the string 'x'"),
         ([{"role": "assistant", "tool_calls": [1]}], "message 0, tool call 0 is the number 1"),
+        ([{"role": "assistant", "tool_calls": [{"function": "f"}]}], "tool call 0: function is the string 'f'"),
+        ([{"role": "assistant", "tool_calls": [{"id": 5}]}], "tool call 0: id is the number 5"),
+        ([{"role": "user", "content": b"x"}], "message 0: content is bytes"),
         ([{"role": "tool", "content": "x", "tool_call_id": 5}], "tool_call_id is the number 5"),
         (
             [{"role": "user", "id": "a", "content": "x"}, {"role": "user", "id": "a", "content": "y"}],
@@ -136,6 +139,7 @@ def test_files_of_both_forms(tmp_path: Path) -> None:
     ("name", "content", "said"),
     [
         ("a.json", b"[", "a.json: not valid JSON: Expecting value: line 1 column 2"),
+        ("a.json", b"[" * 200_000, "a.json: not valid JSON"),
         ("a.json", b'{"turns": []}', "a.json: an object without 'messages'"),
         ("a.json", b"[]", "a.json: holds no messages: give at least one"),
         ("a.json", b"3", "a.json: a conversation is a list of messages, not the number 3"),

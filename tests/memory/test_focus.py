@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -529,3 +530,61 @@ def test_a_critical_turn_is_guarded_where_the_scorer_has_no_opinion(guarded: boo
     kept = {row.turn_id for row in packed.trace if row.tier}
     assert (packed.trace[0].tier is Tier.FULL) is guarded
     assert len(kept) > 2
+
+
+def made(**options: Any) -> Any:
+    return FocusManager(**options)
+
+
+def build(**arguments: Any) -> Any:
+    return memory(MEDIUM).build_context(**{"current_query": "q", "budget_tokens": 300, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: made(policy="nope"), "no policy 'nope': give one of afm, topk"),
+        (lambda: made(scorer=None), "scorer is None"),
+        (lambda: made(scorer=RecencyScorer), "scorer is <class"),
+        (lambda: made(counter=len), "counter is <built-in"),
+        (lambda: made(renderer=None), "renderer is None"),
+        (lambda: made(summarizer=5), "summarizer is 5"),
+        (lambda: made(importance="keyword"), "importance is a str: give a ImportanceClassifier"),
+        (lambda: made(thresholds=5), "thresholds is a int"),
+        (lambda: made(dynamic_budget=5), "dynamic_budget is a int"),
+        (lambda: made(reserve="5"), "reserve is '5': give a whole number"),
+        (lambda: build(current_query=None), "current_query is a NoneType: give a str"),
+        (lambda: build(budget_tokens="300"), "budget_tokens is '300': give a whole number"),
+        (lambda: build(budget_tokens=float("nan")), "budget_tokens is nan"),
+        (lambda: build(system_preamble=5), "system_preamble is a int"),
+        (lambda: build(reserve=0.5), "reserve is 0.5"),
+        (lambda: made().add_turns(["x"]), "a turn is a str: give a Turn"),
+    ],
+)
+def test_an_argument_of_another_type_is_named_at_the_call(call, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        call()
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("messages", [None, 5, "hello", {"role": "user", "content": "x"}])
+def test_what_is_no_list_of_messages_is_refused(messages) -> None:
+    with pytest.raises(ConversationError, match="a list of messages"):
+        FocusManager().add_messages(messages)
+
+
+def test_messages_may_come_from_a_generator() -> None:
+    manager = FocusManager()
+    assert manager.add_messages({"role": "user", "content": text} for text in ("a", "b")) == ["m0", "m1"]
+    assert [turn.text for turn in manager.turns] == ["a", "b"]
+
+
+def test_what_the_caller_changes_later_changes_no_turn() -> None:
+    manager = FocusManager()
+    parts = [{"type": "text", "text": "before"}, {"type": "image_url", "image_url": {"url": "data:,x"}}]
+    calls = [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]
+    manager.add_message("user", parts)
+    manager.add_message("assistant", None, tool_calls=calls, extra={"deep": ["x"]})
+    sent = json.dumps(manager.build_context("q", 3000).messages)
+    parts[0]["text"] = parts[1]["image_url"]["url"] = calls[0]["function"]["name"] = "after"
+    assert json.dumps(manager.build_context("q", 3000).messages) == sent

@@ -112,3 +112,8 @@ def test_a_long_text_is_the_mean_of_its_windows_weighted_by_length() -> None:
 
 def test_no_texts_no_vectors() -> None:
     assert encode_texts([], Windows(tokenizer(), 8), one_hot, 32).shape == (0, 32)
+
+
+def test_an_unpaired_surrogate_is_read_as_a_replacement_character() -> None:
+    windows = Windows(tokenizer(), 8)
+    assert windows.split(["a \ud83d b"]) == windows.split(["a \ufffd b"])

@@ -37,7 +37,8 @@ def read_messages(data: object) -> tuple[Turn, ...]:
     they instruct the model rather than belong to the talk; `"pinned": false` undoes that. `name` becomes the speaker.
 
     Args:
-        data: a list of mappings with `role` and `content` (a string, a list of parts, None or absent); `[]` is legal.
+        data: a list of mappings with `role` and `content` (a string, a list of parts or None; absent only in an
+            assistant's); `[]` is legal. They are copied: what the caller changes later changes no turn.
 
     Raises:
         ConversationError: names the index of the message, the key and the value that cannot be read.
@@ -202,7 +203,7 @@ def _turn(message: Mapping[str, Any], index: int, given: set[str], opening: bool
         tool_call_id=_text(message, "tool_call_id", where),
         link=_text(message, "link", where),
         pinned=pinned,
-        extra={key: value for key, value in message.items() if key not in _KNOWN_KEYS},
+        extra={key: _copied(value) for key, value in message.items() if key not in _KNOWN_KEYS},
     )
 
 
@@ -229,7 +230,7 @@ def _content(content: object, where: str) -> str | tuple[Part, ...] | None:
 
 
 def _part(data: object, where: str) -> Part:
-    part = _mapping(data, where)
+    part = cast(Mapping[str, Any], _copied(_mapping(data, where)))
     known = _PART_KINDS.get(part["type"]) if isinstance(part.get("type"), str) else None
     if known is None:
         raise ConversationError(f"{where}: type {part.get('type')!r} is unknown: give one of {', '.join(_PART_KINDS)}")
@@ -244,7 +245,26 @@ def _tool_calls(calls: object, where: str) -> tuple[Mapping[str, Any], ...]:
         return ()
     if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
         raise ConversationError(f"{where}: tool_calls is {_kind(calls)}: give a list of calls")
-    return tuple(_mapping(call, f"{where}, tool call {k}") for k, call in enumerate(cast(Sequence[object], calls)))
+    return tuple(_tool_call(call, f"{where}, tool call {k}") for k, call in enumerate(cast(Sequence[object], calls)))
+
+
+def _tool_call(data: object, where: str) -> Mapping[str, Any]:
+    call = cast(Mapping[str, Any], _copied(_mapping(data, where)))
+    if not isinstance(call.get("id"), str | None):
+        raise ConversationError(f"{where}: id is {_kind(call['id'])}: give a string")
+    for key in ("function", "custom"):
+        if call.get(key) is not None:
+            _mapping(call[key], f"{where}: {key}")
+    return call
+
+
+def _copied(value: object) -> object:
+    """JSON values copied all the way down; anything else as it is."""
+    if isinstance(value, Mapping):
+        return {key: _copied(inner) for key, inner in cast(Mapping[object, object], value).items()}
+    if isinstance(value, list | tuple):
+        return [_copied(inner) for inner in cast(Sequence[object], value)]
+    return value
 
 
 def _mapping(data: object, where: str) -> Mapping[str, Any]:
@@ -263,6 +283,8 @@ def _kind(value: object) -> str:
             return f"the string {value[:40]!r}"
         case int() | float():
             return f"the number {value}"
+        case bytes():
+            return "bytes"
         case Mapping():
             return "an object"
         case Sequence():
@@ -291,7 +313,7 @@ def _marker(part: Part) -> str:
 def _json_document(text: str, path: Path) -> object:
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConversationError(f"{path}: not valid JSON: {error}") from None
     if isinstance(data, dict):
         document = cast(dict[str, object], data)
@@ -307,6 +329,6 @@ def _json_lines(text: str, path: Path) -> list[object]:
         if line.strip():
             try:
                 records.append(json.loads(line))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ConversationError(f"{path}: line {number}: not valid JSON: {error}") from None
     return records

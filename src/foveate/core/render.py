@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from foveate.core.messages import spoken, to_message
 from foveate.core.schema import Turn
@@ -35,6 +35,7 @@ class Rendered:
     text: str
 
 
+@runtime_checkable
 class Renderer(Protocol):
     """Writes pieces and prices them. Stateless, so one may serve many conversations and threads."""
 

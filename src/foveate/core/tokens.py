@@ -66,10 +66,7 @@ class ChapterCounter:
 
 @dataclass(frozen=True, slots=True)
 class EncodeCounter:
-    """Counts with any `encode` that returns one entry a token.
-
-    Unpaired surrogates, which JSON can carry and no tokenizer accepts, are counted as U+FFFD.
-    """
+    """Counts with any `encode` that returns one entry a token; unpaired surrogates are counted as U+FFFD."""
 
     encode: Callable[[str], Sequence[int]]
     name: str
@@ -77,9 +74,12 @@ class EncodeCounter:
     def count(self, text: str) -> int:
         if not text:
             return 0
-        if not text.isascii():
-            text = _SURROGATE.sub("\ufffd", text)
-        return len(self.encode(text))
+        return len(self.encode(without_surrogates(text)))
+
+
+def without_surrogates(text: str) -> str:
+    """The text with U+FFFD for each unpaired surrogate, which JSON can carry and no tokenizer accepts."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def load_counter(spec: str) -> TokenCounter:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from foveate.core.errors import CheckpointError, ConfigError
-from foveate.core.protocols import Scorer, Summarizer
+from foveate.core.protocols import PolicyName, Scorer, Summarizer
 from foveate.core.render import ChatRenderer, Renderer, TranscriptRenderer
 from foveate.core.tiers import Thresholds
 from foveate.core.tokens import TokenCounter, load_counter
@@ -16,6 +17,8 @@ from foveate.rules.afm import AfmScorer, afm_paper_offline, afm_public_offline, 
 from foveate.rules.chat import ChatScorer
 from foveate.rules.heuristic import HeuristicCompressor
 from foveate.rules.ranking import Bm25Scorer, RecencyScorer
+
+T = TypeVar("T")
 
 RuleName = Literal[
     "chat", "afm", "afm-paper-offline", "afm-public-offline", "acc", "acc-guard", "bm25", "bm25-near-date", "recency"
@@ -57,7 +60,7 @@ def load_scorer(spec: str | Path | Scorer) -> Scorer:
         MissingExtraError: an export needs onnxruntime and tokenizers.
     """
     if not isinstance(spec, str | Path):
-        return spec
+        return _offering(spec, Scorer, "scorer", "a rule's name, the folder of an export, or a Scorer")
     text = str(spec)
     for name in RULE_NAMES:
         if name == text:
@@ -77,7 +80,7 @@ def load_scorer(spec: str | Path | Scorer) -> Scorer:
 def pick_counter(spec: str | TokenCounter) -> TokenCounter:
     """`cautious`, whatever `core.tokens.load_counter` knows, or a counter as it is."""
     if not isinstance(spec, str):
-        return spec
+        return _offering(spec, TokenCounter, "counter", "a name such as 'cautious', or a TokenCounter")
     return CautiousCounter() if spec == "cautious" else load_counter(spec)
 
 
@@ -91,7 +94,7 @@ def pick_renderer(spec: RendererName | Renderer) -> Renderer:
         case str():
             raise ConfigError(f"no renderer {spec!r}: give 'chat' or 'transcript'")
         case _:
-            return spec
+            return _offering(spec, Renderer, "renderer", "'chat', 'transcript' or a Renderer")
 
 
 def pick_summarizer(spec: SummarizerName | Summarizer | None, counter: TokenCounter) -> Summarizer | None:
@@ -103,8 +106,46 @@ def pick_summarizer(spec: SummarizerName | Summarizer | None, counter: TokenCoun
             return HeuristicCompressor(counter, strict=False)
         case str():
             raise ConfigError(f"no summarizer {spec!r}: give 'heuristic', 'heuristic-loose' or None")
+        case None:
+            return None
         case _:
-            return spec
+            return _offering(spec, Summarizer, "summarizer", "'heuristic', 'heuristic-loose', None or a Summarizer")
+
+
+def pick_policy(name: PolicyName | None, scorer: Scorer) -> PolicyName:
+    """A packing policy by name; None takes the scorer's."""
+    if name is not None and name not in get_args(PolicyName):
+        raise ConfigError(f"no policy {name!r}: give one of {', '.join(get_args(PolicyName))}, or None")
+    return name or scorer.policy
+
+
+def checked(value: T, kind: type, what: str) -> T:
+    """`value`, which must be a `kind`.
+
+    Raises:
+        ConfigError: names `what` it was given for and what it is.
+    """
+    if not isinstance(value, kind):
+        raise ConfigError(f"{what} is a {type(value).__name__}: give a {kind.__name__}")
+    return value
+
+
+def whole_number(value: int, what: str) -> int:
+    """`value`, which must be an integer of any kind.
+
+    Raises:
+        ConfigError: names `what` it was given for and what it is.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ConfigError(f"{what} is {value!r:.60}: give a whole number") from None
+
+
+def _offering(spec: T, protocol: type, what: str, wanted: str) -> T:
+    if isinstance(spec, type) or not isinstance(spec, protocol):
+        raise ConfigError(f"{what} is {spec!r:.60}: give {wanted}")
+    return spec
 
 
 def thresholds_for(scorer: Scorer, n: int) -> Thresholds:

@@ -11,7 +11,7 @@ client.chat.completions.create(model=..., messages=packed.messages)
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,14 @@ from foveate.core.tokens import TokenCounter
 from foveate.memory.choices import (
     RendererName,
     SummarizerName,
+    checked,
     load_scorer,
     pick_counter,
+    pick_policy,
     pick_renderer,
     pick_summarizer,
     thresholds_for,
+    whole_number,
 )
 from foveate.rules.acc import DynamicBudget
 from foveate.rules.importance import KeywordImportance
@@ -76,9 +79,16 @@ class FocusManager:
         self._counter = pick_counter(counter)
         self._renderer = pick_renderer(renderer)
         self._summarizer = pick_summarizer(summarizer, self._counter)
+        for value, kind, what in (
+            (importance, ImportanceClassifier, "importance"),
+            (thresholds, Thresholds, "thresholds"),
+            (dynamic_budget, DynamicBudget, "dynamic_budget"),
+        ):
+            if value is not None:
+                checked(value, kind, what)
         self._importance = importance
-        self._policy: PolicyName = policy or self._scorer.policy
-        self._reserve = reserve
+        self._policy: PolicyName = pick_policy(policy, self._scorer)
+        self._reserve = whole_number(reserve, "reserve")
         self._fixed_thresholds = thresholds
         self._base_thresholds = thresholds or thresholds_for(self._scorer, 0)
         self._dynamic = dynamic_budget
@@ -121,13 +131,16 @@ class FocusManager:
         """
         return self.add_messages([{"role": role, "content": content, **fields}])[0]
 
-    def add_messages(self, messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    def add_messages(self, messages: Iterable[Mapping[str, Any]]) -> list[str]:
         """Appends messages in OpenAI form and returns their ids; either all are added or none."""
+        if isinstance(messages, Iterable) and not isinstance(messages, Mapping | str | bytes):
+            messages = list(messages)
         with self._lock:
             return self.add_turns(read_messages(self._prepared(messages)))
 
-    def add_turns(self, turns: Sequence[Turn]) -> list[str]:
+    def add_turns(self, turns: Iterable[Turn]) -> list[str]:
         """Appends turns as they are and returns their ids; either all are added or none."""
+        turns = [checked(turn, Turn, "a turn") for turn in turns]
         with self._lock:
             self._builder.append(turns)
             self._waiting.extend(turns)
@@ -158,8 +171,13 @@ class FocusManager:
 
         Raises:
             BudgetError: preamble, query, pinned turns and reserve do not fit; names the least budget.
+            ConfigError: an argument is of another type.
         """
-        kept_free = self._reserve if reserve is None else reserve
+        checked(current_query, str, "current_query")
+        budget_tokens = whole_number(budget_tokens, "budget_tokens")
+        if system_preamble is not None:
+            checked(system_preamble, str, "system_preamble")
+        kept_free = self._reserve if reserve is None else whole_number(reserve, "reserve")
         with self._lock:
             query = Query(text=current_query, last_reply=self._last_reply())
             scores = self.score(query)
@@ -222,11 +240,13 @@ class FocusManager:
         self._opening = all(turn.role in ("system", "developer") for turn in turns)
         self._builder.append(turns)
 
-    def _prepared(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def _prepared(self, messages: Iterable[Mapping[str, Any]]) -> Any:
         """The messages with an id each; system messages are pinned only where they open the whole history.
 
-        What is no mapping is left for `read_messages` to refuse.
+        What is no list, or no mapping in it, is left for `read_messages` to refuse.
         """
+        if not isinstance(messages, list):
+            return messages
         taken = self._ids | {str(message.get("id")) for message in messages if isinstance(message, Mapping)}
         prepared: list[Mapping[str, Any]] = []
         for place, message in enumerate(messages):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from foveate.core.tokens import without_surrogates
 from foveate.signals.lexical import Floats
 
 Ids = NDArray[np.int64]
@@ -41,7 +42,7 @@ class Windows:
 
     def split(self, texts: Sequence[str]) -> list[list[list[int]]]:
         """For each text its windows of token ids; a text without tokens has one window of special tokens."""
-        encoded = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        encoded = self._tokenizer.encode_batch([without_surrogates(text) for text in texts], add_special_tokens=False)
         return [self._dress(e.ids) for e in encoded]
 
     def _dress(self, ids: list[int]) -> list[list[int]]:
