@@ -82,6 +82,27 @@ def test_an_unknown_key_says_where_the_known_ones_are(tmp_path: Path) -> None:
         ("out: a\ndata: {train: []}\n", "data.train is empty"),
         ("out: a\nmodel: {width: 10}\n", "model.width=10"),
         ("out: ''\n", "out is empty"),
+        ("out: a\noptim: 5\n", "optim=5 is no mapping"),
+        ("out: a\noptim: [1]\n", "optim=[1] is no mapping"),
+        ("out: a\nmodel: null\n", "model=null is no mapping"),
+        ("out: a\nmodel: {encoder: 5}\n", "model.encoder=5 is no mapping"),
+        ("out: a\ndata: foo\n", '"data"'),
+        ("", "bad.yaml is empty or no mapping"),
+        ("# only a comment\n", "bad.yaml is empty or no mapping"),
+        ("5\n", "bad.yaml is empty or no mapping"),
+        ("out: a\noptimm: {lr: 1}\n", "'optimm.lr' is not accepted; `foveate train CONFIG --print_config`"),
+        ("out: a\noptim: {lr: .nan}\n", "optim.lr=nan"),
+        ("out: a\noptim: {encoder_lr: .inf}\n", "optim.encoder_lr=inf"),
+        ("out: a\noptim: {clip: .inf}\n", "optim.clip=inf"),
+        ("out: a\noptim: {weight_decay: .nan}\n", "optim.weight_decay=nan"),
+        ("out: a\noptim: {weight_decay: -0.1}\n", "optim.weight_decay=-0.1"),
+        ("out: a\nloss: {binary: .nan}\n", "loss.binary=nan"),
+        ("out: a\nloss: {packing: .inf}\n", "loss.packing=inf"),
+        ("out: a\nloss: {listwise: -1}\n", "loss.listwise=-1"),
+        ("out: a\nloss: {temperature: .inf}\n", "loss.temperature=inf"),
+        ("out: a\nmodel: {encoder: {top_layers: 0}}\n", "model.encoder.top_layers=0"),
+        ("out: a\nmodel: {encoder: {lora_dropout: 1}}\n", "model.encoder.lora_dropout=1"),
+        ("out: a\nmodel: {encoder: {lora_dropout: .nan}}\n", "model.encoder.lora_dropout=nan"),
     ],
 )
 def test_a_bad_file_is_one_line_that_names_the_value(tmp_path: Path, text: str, named: str) -> None:
@@ -114,6 +135,12 @@ def test_a_bad_argument_is_one_line_that_names_the_value(plain: Path, words: Seq
         load_config(plain, words)
     assert named in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes(b"out: caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"latin\.yaml cannot be read .*UTF-8"):
+        load_config(tmp_path / "latin.yaml")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +15,13 @@ from tiny_runs import silent, tiny_config, with_run
 
 from foveate.config.load import load_config
 from foveate.config.schema import TrainConfig
-from foveate.core.errors import ConfigError
+from foveate.core.errors import CheckpointError, ConfigError
 from foveate.learned.model import build_model
 from foveate.learned.scorer import load_model, load_scorer
 from foveate.training.evidence import EvidenceStage
 from foveate.training.run import record_sources, train
 from foveate.training.stage import Batch, LossParts
+from foveate.training.tracking import Tracker
 from foveate.training.trainer import NotFiniteError
 
 Losses = Callable[[EvidenceStage, torch.nn.Module, Batch, int], LossParts]
@@ -155,10 +157,45 @@ def test_an_interrupted_validation_is_done_again(
 
     monkeypatch.setattr(EvidenceStage, "validate", validate)
     config = configured(shared, tmp_path / "run", tune)
+    stopped: list[str] = []
+    said: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        train(config, stopped.append)
+    train(config, said.append)
+    epoch = int(max(line["step"] for line in lines(out))) // 2
+    assert stopped[-1] == f"interrupted at step {epoch}; the same command resumes there"
+    assert any(line.startswith(f"resumed at step {epoch} of") for line in said)
+    assert_same_run(out, tmp_path / "run")
+
+
+@pytest.mark.parametrize("validating", [False, True], ids=["a-step", "a-validation"])
+def test_a_ctrl_c_while_it_is_recorded_waits_until_it_is(
+    straight: tuple[str, Path], shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, validating: bool
+) -> None:
+    tune, out = straight
+    original, waiting = Tracker.log, [signal.SIGINT]
+
+    def log(self: Tracker, step: int, values: dict[str, float]) -> None:
+        if waiting and step >= 3 and ("validation/score" in values) is validating:
+            signal.raise_signal(waiting.pop())
+        original(self, step, values)
+
+    monkeypatch.setattr(Tracker, "log", log)
+    config = configured(shared, tmp_path / "run", tune)
     with pytest.raises(KeyboardInterrupt):
         train(config, silent)
     train(config, silent)
     assert_same_run(out, tmp_path / "run")
+
+
+def test_a_validation_that_was_recorded_but_not_saved_is_recorded_once(tmp_path: Path) -> None:
+    tracker = Tracker(tmp_path, "off", {}, None)
+    for values in ({"loss": 1.0}, {"validation/score": 0.5}):
+        tracker.log(4, values)
+    Tracker(tmp_path, "off", {}, 4, validated=True)
+    assert len(lines(tmp_path)) == 2
+    Tracker(tmp_path, "off", {}, 4, validated=False)
+    assert lines(tmp_path) == [{"step": 4, "loss": 1.0}]
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(
@@ -249,6 +286,49 @@ def test_another_configuration_in_the_same_folder_is_refused(shared: Path, tmp_p
     with pytest.raises(ConfigError, match=r"another configuration \(first change: epochs: 2\)") as caught:
         train(config, silent)
     assert "\n" not in str(caught.value)
+
+
+def test_a_run_that_failed_at_once_leaves_its_folder_to_any_configuration(shared: Path, tmp_path: Path) -> None:
+    config = tiny_config(shared, tmp_path / "run")
+    model = replace(config.model, encoder=replace(config.model.encoder, name=str(tmp_path / "none")))
+    with pytest.raises(CheckpointError, match="none"):
+        train(replace(config, model=model), silent)
+    (tmp_path / "run" / "config.yaml").write_text("out: of a run that never saved anything\n")
+    train(config, silent)
+    assert load_config(tmp_path / "run" / "config.yaml") == config
+
+
+def test_not_resumed_another_configuration_replaces_the_run(shared: Path, tmp_path: Path) -> None:
+    config = tiny_config(shared, tmp_path / "run")
+    train(config, silent)
+    fewer = with_run(replace(config, optim=replace(config.optim, epochs=1)), resume=False)
+    best = tmp_path / "run" / "best"
+    train(fewer, silent)
+    assert len(list(best.iterdir())) == 1
+    assert load_config(tmp_path / "run" / "config.yaml") == fewer
+    said: list[str] = []
+    train(with_run(fewer, resume=True), said.append)
+    assert any(line.startswith("resumed") for line in said)
+
+
+def test_what_a_run_is_to_replace_stays_until_it_can_start(shared: Path, tmp_path: Path) -> None:
+    config = tiny_config(shared, tmp_path / "run")
+    train(config, silent)
+    model = replace(config.model, encoder=replace(config.model.encoder, name=str(tmp_path / "none")))
+    with pytest.raises(CheckpointError, match="none"):
+        train(with_run(replace(config, model=model), resume=False), silent)
+    assert load_config(tmp_path / "run" / "config.yaml") == config
+    assert load_scorer(tmp_path / "run").calibrated
+
+
+@pytest.mark.parametrize("place", ["afile", "afile/sub", "/proc/nope/x"])
+@pytest.mark.parametrize("name", ["out", "run.cache"])
+def test_a_folder_that_cannot_be_written_is_named(shared: Path, tmp_path: Path, name: str, place: str) -> None:
+    (tmp_path / "afile").touch()
+    path, config = str(tmp_path / place), tiny_config(shared, tmp_path / "run")
+    config = replace(config, out=path) if name == "out" else with_run(config, cache=path)
+    with pytest.raises(ConfigError, match=rf"{name}={path} cannot be written \(.*\): give another folder"):
+        train(config, silent)
 
 
 def test_a_run_that_is_not_resumed_starts_again(shared: Path, tmp_path: Path) -> None:

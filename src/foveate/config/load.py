@@ -30,11 +30,16 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> TrainConfig:
         overrides: command-line words such as ["--optim.lr", "1e-4", "--data.fold=2"].
 
     Raises:
-        ConfigError: the file is missing, a key is unknown, a value has the wrong type or contradicts another.
+        ConfigError: the file is missing or no YAML mapping, a key is unknown, a value has the wrong type or
+            contradicts another.
     """
     if not Path(path).is_file():
         raise ConfigError(f"no configuration file {path}: the shipped ones are in configs/")
-    return _build(_parse(["--config", str(path), *overrides]))
+    try:
+        Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read ({_one_line(str(error))}): give YAML in UTF-8") from error
+    return _build(_parse(path, overrides))
 
 
 def dump_config(config: TrainConfig) -> str:
@@ -50,30 +55,36 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _parse(words: Sequence[str]) -> Namespace:
+def _parse(path: str | Path, overrides: Sequence[str]) -> Namespace:
     parser = _parser()
     try:
-        return parser.parse_args(list(words))
+        return parser.parse_args(["--config", str(path), *overrides])
     except Exception as error:  # jsonargparse raises several unrelated types; each is a user's mistake here
+        if str(error).startswith("Unexpected config"):  # it does not say which file
+            raise ConfigError(f"{path} is empty or no mapping: give keys and values, such as out: runs/mine") from error
         raise ConfigError(_one_line(str(error)) + _hint(str(error))) from error
 
 
 def _build(values: Namespace) -> TrainConfig:
     """Each dataclass is constructed here, so that its `__post_init__` runs (jsonargparse alone would skip it)."""
-    model = _fields(values["model"])
-    encoder = EncoderConfig(**_fields(model.pop("encoder")))
+    model = _fields("model", values["model"])
+    encoder = EncoderConfig(**_fields("model.encoder", model.pop("encoder")))
     return TrainConfig(
         out=values["out"],
         seed=values["seed"],
-        data=DataConfig(**_fields(values["data"])),
+        data=DataConfig(**_fields("data", values["data"])),
         model=ModelConfig(encoder=encoder, **model),
-        loss=LossConfig(**_fields(values["loss"])),
-        optim=OptimConfig(**_fields(values["optim"])),
-        run=RunConfig(**_fields(values["run"])),
+        loss=LossConfig(**_fields("loss", values["loss"])),
+        optim=OptimConfig(**_fields("optim", values["optim"])),
+        run=RunConfig(**_fields("run", values["run"])),
     )
 
 
-def _fields(group: Namespace) -> dict[str, Any]:
+def _fields(section: str, group: object) -> dict[str, Any]:
+    """The values of a section; jsonargparse lets a lone value through where a mapping belongs."""
+    if not isinstance(group, Namespace):
+        given = "null" if group is None else group
+        raise ConfigError(f"{section}={given} is no mapping: give {section} its keys, or leave it out for the defaults")
     return {name: tuple(value) if isinstance(value, list) else value for name, value in vars(group).items()}
 
 
@@ -82,7 +93,7 @@ def _plain(config: TrainConfig) -> dict[str, object]:
 
 
 def _hint(message: str) -> str:
-    unknown = "unrecognized arguments" in message or "does not accept" in message
+    unknown = any(sign in message for sign in ("unrecognized arguments", "does not accept", "is not accepted"))
     return "; `foveate train CONFIG --print_config` lists every key" if unknown else ""
 
 

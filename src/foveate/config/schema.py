@@ -6,6 +6,7 @@ dataclass is built; what contradicts raises `ConfigError` before anything is loa
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -76,7 +77,9 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         _require(bool(self.name), "model.encoder.name is empty: give minilm, a folder or a hub id")
         _require(self.max_length >= 8, f"model.encoder.max_length={self.max_length}: give at least 8")
+        _require(self.top_layers >= 1, f"model.encoder.top_layers={self.top_layers}: give at least 1")
         _require(self.lora_rank >= 1, f"model.encoder.lora_rank={self.lora_rank}: give at least 1")
+        _require(0 <= self.lora_dropout < 1, f"model.encoder.lora_dropout={self.lora_dropout}: give 0 <= dropout < 1")
         _require(self.fresh_turns >= 2, f"model.encoder.fresh_turns={self.fresh_turns}: give at least 2")
 
 
@@ -137,12 +140,13 @@ class LossConfig:
     temperature: float = 0.05
 
     def __post_init__(self) -> None:
-        _require(min(self.listwise, self.binary, self.packing) >= 0, "loss weights must not be negative")
+        for name, weight in {"listwise": self.listwise, "binary": self.binary, "packing": self.packing}.items():
+            _require(0 <= weight < math.inf, f"loss.{name}={weight}: give a finite number, 0 or more")
         _require(self.listwise + self.binary + self.packing > 0, "every loss weight is 0: there is nothing to train")
         _require(
             bool(self.budgets) and min(self.budgets) > 0, f"loss.budgets={list(self.budgets)}: give positive tokens"
         )
-        _require(self.temperature > 0, f"loss.temperature={self.temperature}: give a positive one")
+        _require(0 < self.temperature < math.inf, f"loss.temperature={self.temperature}: give a positive finite one")
 
 
 @dataclass(frozen=True)
@@ -170,9 +174,10 @@ class OptimConfig:
     clip: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("lr", "encoder_lr", "clip"):
-            value = {"lr": self.lr, "encoder_lr": self.encoder_lr, "clip": self.clip}[name]
-            _require(value > 0, f"optim.{name}={value}: give a positive number")
+        for name, value in {"lr": self.lr, "encoder_lr": self.encoder_lr, "clip": self.clip}.items():
+            _require(0 < value < math.inf, f"optim.{name}={value}: give a positive finite number")
+        decay = self.weight_decay
+        _require(0 <= decay < math.inf, f"optim.weight_decay={decay}: give a finite number, 0 or more")
         for name, count in {"epochs": self.epochs, "questions": self.questions, "accumulate": self.accumulate}.items():
             _require(count >= 1, f"optim.{name}={count}: give at least 1")
         _require(self.warmup_steps >= 0, f"optim.warmup_steps={self.warmup_steps}: give 0 or more")

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+from huggingface_hub.utils import HFValidationError, validate_repo_id
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
@@ -26,11 +28,40 @@ MODEL_FOLDER = "model"
 def resolve(name: str) -> str:
     """The folder or hub id behind a configured encoder name; "minilm" is the packaged all-MiniLM-L6-v2, and a run
     folder stands for its model.
+
+    Raises:
+        CheckpointError: no such folder, and nothing by that name on the hub or in its cache.
     """
     if name == "minilm":
         return str(minilm_folder())
     finished = Path(name) / MODEL_FOLDER
-    return str(finished) if finished.is_dir() else name
+    if finished.is_dir():
+        return str(finished)
+    return name if Path(name).is_dir() else _on_hub(name)
+
+
+def _on_hub(name: str) -> str:
+    """The hub id if the hub answers, else the folder in its local cache.
+
+    Asked here because a download retries for a minute and cannot be told not to; this question is put once.
+    """
+    try:
+        validate_repo_id(name)
+    except HFValidationError as error:
+        raise CheckpointError(
+            f"encoder {name!r} is neither a folder nor a hub id: give one of them or minilm"
+        ) from error
+    try:
+        get_hf_file_metadata(hf_hub_url(name, "config.json"))
+    except Exception as error:  # of requests or of httpx, as the version of huggingface_hub has it
+        cached = try_to_load_from_cache(name, "config.json")
+        if isinstance(cached, str):
+            return str(Path(cached).parent)
+        raise CheckpointError(
+            f"encoder {name!r} is no folder, and the hub gives nothing by that name ({_first_line(error)}): "
+            "give minilm, a folder or a hub id"
+        ) from error
+    return name
 
 
 def load_encoder(name: str) -> PreTrainedModel:

@@ -53,8 +53,7 @@ class CheckpointStore:
         """Write a checkpoint and remove the oldest beyond `keep`."""
         final = self.folder / f"step-{step:08d}"
         building = self.folder / f".building-{step:08d}"
-        for stale in (building, final):
-            shutil.rmtree(stale, ignore_errors=True)
+        shutil.rmtree(building, ignore_errors=True)
         building.mkdir(parents=True)
         save_file(
             {name: t.detach().cpu().contiguous() for name, t in weights.items()}, building / "weights.safetensors"
@@ -65,6 +64,7 @@ class CheckpointStore:
         (building / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
         for path in building.iterdir():
             _flush(path)
+        shutil.rmtree(final, ignore_errors=True)
         building.rename(final)
         _flush(self.folder)
         for old in self.steps()[: -self.keep]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -36,7 +37,7 @@ def train(config: TrainConfig, say: Callable[[str], None] = print) -> dict[str, 
     """Train as configured and return the summary that is also written to result.json.
 
     Raises:
-        ConfigError: the run folder belongs to another configuration.
+        ConfigError: the run folder belongs to another configuration, or a folder cannot be written.
         DataError, CheckpointError: see the parts.
     """
     folder = Path(config.out)
@@ -45,7 +46,7 @@ def train(config: TrainConfig, say: Callable[[str], None] = print) -> dict[str, 
     speak = say if main else _silent
     conversations = {role: load_sources(config.data, role) for role in ("train", "validation")}
     if main:
-        _prepare_folder(folder, config)
+        _check_folders(folder, config)
     accelerator.wait_for_everyone()
     store = CheckpointStore(folder / "checkpoints", config.run.keep)
     found = _newest(store, speak) if config.run.resume else None
@@ -54,8 +55,11 @@ def train(config: TrainConfig, say: Callable[[str], None] = print) -> dict[str, 
     record_sources(model, config)
     tokenizer = load_tokenizer(config.model.encoder.name)
     stage = _stage(config, model, tokenizer, conversations, accelerator, speak)
-    resume_from = None if found is None else int(found.state["position"]["step"])
-    tracker = Tracker(folder, config.run.wandb, asdict(config), resume_from) if main else None
+    tracker = None
+    if main:
+        _open_folder(folder, config, fresh=found is None)
+        at = found.state["position"] if found is not None else {"step": None, "batch": 0}
+        tracker = Tracker(folder, config.run.wandb, asdict(config), at["step"], validated=at["batch"] == 0)
     best = CheckpointStore(folder / "best", keep=1)
     trainer = Trainer(config, stage, model, accelerator, store, best, tracker, speak)
     if found is not None:
@@ -101,22 +105,46 @@ def _newest(store: CheckpointStore, say: Callable[[str], None]) -> Checkpoint | 
     return found
 
 
-def _prepare_folder(folder: Path, config: TrainConfig) -> None:
-    """Make the run folder, or check that it is this run's; what is not to be resumed is removed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path, text = folder / "config.yaml", dump_config(config)
-    if path.is_file() and path.read_text() != text:
-        changed = next(
-            (new for old, new in zip(path.read_text().splitlines(), text.splitlines(), strict=False) if old != new), ""
-        )
+def _check_folders(folder: Path, config: TrainConfig) -> None:
+    """Make the folders that are written to; refuse to go on from what another configuration left."""
+    _make(folder, "out")
+    _make(Path(config.run.cache), "run.cache")
+    path = folder / "config.yaml"
+    begun = bool(CheckpointStore(folder / "checkpoints", config.run.keep).steps()) or (folder / MODEL_FOLDER).is_dir()
+    if not (config.run.resume and begun and path.is_file()):
+        return
+    old, new = _lines(path.read_text()), _lines(dump_config(config))
+    if old != new:
+        changed = next((line for before, line in zip(old, new, strict=False) if before != line), "")
         raise ConfigError(
-            f"{folder} holds a run of another configuration (first change: {changed.strip()}): give another out"
+            f"{folder} holds a run of another configuration (first change: {changed.strip()}): give another out, "
+            "or --run.resume false to replace it"
         )
-    write_atomically(path, text)
-    write_atomically(folder / "environment.json", json.dumps(environment(), indent=1) + "\n")
+
+
+def _make(path: Path, name: str) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise ConfigError(f"{name}={path} cannot be written ({error.strerror}): give another folder") from error
+
+
+def _lines(dumped: str) -> list[str]:
+    """A configuration's lines without `run.resume`, which says how to go on and not what is run."""
+    return [line for line in dumped.splitlines() if not line.startswith("  resume:")]
+
+
+def _open_folder(folder: Path, config: TrainConfig, *, fresh: bool) -> None:
+    """Say what runs here. Only now, with everything loaded, goes what a fresh run must not find."""
+    stale = ("checkpoints", "best", MODEL_FOLDER) if not config.run.resume else ("best",) if fresh else ()
+    for name in stale:
+        shutil.rmtree(folder / name, ignore_errors=True)
     if not config.run.resume:
-        for stale in ("checkpoints", "best", MODEL_FOLDER):
-            shutil.rmtree(folder / stale, ignore_errors=True)
+        (folder / "result.json").unlink(missing_ok=True)
+    write_atomically(folder / "config.yaml", dump_config(config))
+    write_atomically(folder / "environment.json", json.dumps(environment(), indent=1) + "\n")
 
 
 def _stage(

@@ -25,6 +25,7 @@ class Tracker:
         wandb: "off", "offline" or "online".
         config: shown by wandb beside the curves.
         resume_from: lines of later steps are removed, so a resumed run leaves the record of a straight one.
+        validated: whether the validation after step `resume_from` is done; if not, its line is removed too.
     """
 
     def __init__(
@@ -33,17 +34,23 @@ class Tracker:
         wandb: Literal["off", "offline", "online"],
         config: Mapping[str, Any],
         resume_from: int | None,
+        validated: bool = True,
     ) -> None:
         self._path = folder / "metrics.jsonl"
-        kept = self._lines_until(resume_from) if resume_from is not None else []
+        kept = self._lines_until(resume_from, validated) if resume_from is not None else []
         write_atomically(self._path, "".join(kept))
         self._run = None if wandb == "off" else _start_wandb(folder, wandb, config)
 
-    def _lines_until(self, step: int) -> list[str]:
+    def _lines_until(self, step: int, validated: bool) -> list[str]:
         if not self._path.is_file():
             return []
         lines = [line for line in self._path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        return [line for line in lines if json.loads(line)["step"] <= step]
+        found = [(line, json.loads(line)) for line in lines]
+        return [
+            line
+            for line, values in found
+            if values["step"] < step or (values["step"] == step and (validated or "validation/score" not in values))
+        ]
 
     def log(self, step: int, values: Mapping[str, Any]) -> None:
         with self._path.open("a") as file:

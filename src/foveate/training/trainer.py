@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import math
 import random
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -34,7 +37,7 @@ class NotFiniteError(FoveateError):
 
 @dataclass
 class Position:
-    """Where a run stands. `batch` counts the steps done in `epoch`."""
+    """Where a run stands. `batch` counts the steps done in `epoch`; where it has them all, the validation is due."""
 
     step: int = 0
     epoch: int = 0
@@ -85,7 +88,7 @@ class Trainer:
         self.schedule = LambdaLR(optimizer, self._rate)
         self.model, self.optimizer = accelerator.prepare(model, optimizer)
         self._started, self._steps_at_start = time.monotonic(), 0
-        self._boundary, self._updating = _random_state(), False
+        self._boundary = _random_state()
 
     @property
     def _batches_per_step(self) -> int:
@@ -115,9 +118,9 @@ class Trainer:
             while self.position.epoch < self.config.optim.epochs and not self._out_of_patience():
                 self._epoch()
         except KeyboardInterrupt:
-            if not self._updating:
-                self._save()
-            self.say(f"interrupted at step {self.position.step}; the same command resumes there")
+            self._save()
+            again = "the same command" if self.config.run.resume else "the same command without --run.resume false"
+            self.say(f"interrupted at step {self.position.step}; {again} resumes there")
             raise
         return self.position
 
@@ -134,12 +137,15 @@ class Trainer:
             between = self.config.run.save_every and at.step % self.config.run.save_every == 0
             if between and at.batch < self.steps_per_epoch:
                 self._save()
-        self._updating = True
-        at.epoch, at.batch = at.epoch + 1, 0
-        if at.epoch % self.config.run.evaluate_every == 0 or at.epoch == self.config.optim.epochs:
-            self._validate()
+        done = at.epoch + 1
+        due = done % self.config.run.evaluate_every == 0 or done == self.config.optim.epochs
+        found = self.stage.validate() if due else None
+        with _uninterrupted():
+            at.epoch, at.batch = done, 0
+            if found is not None:
+                self._judge(found)
+            self._boundary = _random_state()
         self._save()
-        self._updating = False
 
     def _step(self, window: Sequence[Batch]) -> None:
         at, world = self.position, self.accelerator.num_processes
@@ -155,13 +161,14 @@ class Trainer:
             for name, part in ({"loss": parts.total.detach()} | parts.parts if mine else {}).items():
                 totals[name] = totals.get(name, 0.0) + float(part)
         norm = self.accelerator.clip_grad_norm_(trainable(self.bare).values(), self.config.optim.clip)
-        self._updating = True
-        self.optimizer.step()
-        self.schedule.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        at.step, at.batch = at.step + 1, at.batch + 1
-        self._boundary, self._updating = _random_state(), False
-        self._log({name: total / units for name, total in self._summed(totals).items()}, float(norm or 0.0))
+        means = {name: total / units for name, total in self._summed(totals).items()}
+        with _uninterrupted():
+            self.optimizer.step()
+            self.schedule.step()
+            self.optimizer.zero_grad(set_to_none=True)
+            at.step, at.batch = at.step + 1, at.batch + 1
+            self._boundary = _random_state()
+            self._log(means, float(norm or 0.0))
 
     def _summed(self, totals: dict[str, float]) -> dict[str, float]:
         if self.accelerator.num_processes == 1:
@@ -189,9 +196,9 @@ class Trainer:
             epoch = f"epoch {at.epoch + 1}/{self.config.optim.epochs}"
             self.say(f"{epoch}  step {at.step}/{self.total_steps}  {shown}  {_clock(left)} left")
 
-    def _validate(self) -> None:
+    def _judge(self, found: dict[str, float]) -> None:
+        """Record a validation, and keep the weights if they are the best so far."""
         at = self.position
-        found = self.stage.validate()
         better = found["score"] > at.best_score
         if better:
             at.best_score, at.best_step, at.since_best = found["score"], at.step, 0
@@ -216,6 +223,23 @@ class Trainer:
             }
             self.store.save(self.position.step, trainable(self.bare), state)
         self.accelerator.wait_for_everyone()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Holds a Ctrl-C back until the block is done: what is saved on an interrupt is never half a step."""
+    previous = signal.getsignal(signal.SIGINT)
+    if not callable(previous) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[tuple[Any, ...]] = []
+    signal.signal(signal.SIGINT, lambda *received: held.append(received))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if held:
+        previous(*held[0])
 
 
 def _parameter_groups(model: nn.Module, config: TrainConfig) -> list[dict[str, Any]]:
