@@ -157,6 +157,7 @@ def test_the_text_names_each_encoder_and_its_share_of_the_peak() -> None:
         (("--items", "0"), "--items 0"),
         (("--seconds", "0"), "--seconds 0"),
         (("--scorer", "nope"), "no scorer 'nope'"),
+        (("--scorer", ""), "no scorer ''"),
         (("--export", "/nowhere"), "/nowhere is no export"),
     ],
 )

@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -217,3 +219,49 @@ def test_other_bad_input_is_one_line_and_exit_2(chat: Path, tmp_path: Path, caps
         assert err.startswith("foveate: error: ")
         assert err.count("\n") == 1
         assert re.search(said, err), err
+
+
+def test_colour_on_a_terminal_that_knows_ascii_alone(chat: Path, monkeypatch) -> None:
+    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", shown)
+    assert cli.main(["compress", str(chat), "--query", "allergic?", "--budget", "130", "--color"]) == 0
+    assert ALLERGY.encode() in re.sub(rb"\x1b\[[0-9;]*m", b"", shown.buffer.getvalue())
+
+
+@pytest.mark.parametrize("budget", [200, 200_000])
+@pytest.mark.parametrize("words", [[], ["--color"], ["--format", "text"]])
+def test_a_full_disk_behind_stdout_is_one_line(tmp_path: Path, budget: int, words: list[str]) -> None:
+    path = tmp_path / "long.json"
+    path.write_text(json.dumps([{"role": "user", "content": f"rose {i} " * 30} for i in range(100)]), encoding="utf-8")
+    command = ["compress", str(path), "--query", "q", "--budget", str(budget), *words]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "foveate.cli.main", *command], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    errors = [line for line in done.stderr.splitlines() if not re.match(r"foveate: \d+ of", line)]
+    assert errors == ["foveate: error: the output cannot be written: No space left on device"]
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "said"), [(b"[" * 200_000, "nested too deeply"), (b'["\xff"]', "not UTF-8 at byte 2")]
+)
+def test_stdin_that_no_reader_takes_is_one_line(capsys, monkeypatch, data: bytes, said: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+    code, out, err = run(capsys, "-", "--query", "q", "--budget", 100)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"stdin: {said}" in err or said in err
+
+
+def test_stdin_is_utf8_whatever_the_terminal_says(capsys, monkeypatch) -> None:
+    data = json.dumps([{"role": "user", "content": "Zoë ☕"}], ensure_ascii=False).encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="ascii"))
+    code, out, _ = run(capsys, "-", "--query", "q", "--budget", 100)
+    assert (code, json.loads(out)[0]["content"]) == (0, "Zoë ☕")
+
+
+def test_empty_values_are_named(chat: Path, capsys) -> None:
+    for arguments, said in ((("",), "FILE ''"), ((chat, "--scorer", ""), "no scorer ''")):
+        code, _, err = run(capsys, *arguments, "--query", "q", "--budget", 100)
+        assert (code, err.count("\n")) == (2, 1)
+        assert said in err

@@ -122,3 +122,16 @@ def test_help_shows_methods_and_examples(capsys: pytest.CaptureFixture) -> None:
     text = capsys.readouterr().out
     assert "best-sum" in text
     assert "examples:" in text
+
+
+@pytest.mark.parametrize("option", ["--out", "--report", "--plot"])
+def test_what_cannot_be_written_is_refused_before_measuring(
+    evaluate, tmp_path: Path, capsys: pytest.CaptureFixture, option: str
+) -> None:
+    (tmp_path / "afile").touch()
+    assert evaluate("--method", "bm25", "--work", "work", option, "afile/o.svg") == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (line,) = [line for line in printed.err.splitlines() if line.startswith("foveate: error:")]
+    assert "afile/o.svg cannot be written" in line
+    assert not (tmp_path / "work").exists()

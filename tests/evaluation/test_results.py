@@ -14,6 +14,7 @@ from foveate.evaluation.results import (
     REQUIRED,
     RunFacts,
     add_rows,
+    check_writable,
     find_rows,
     git_commit,
     key_of,
@@ -182,3 +183,20 @@ def test_evaluations_that_end_at_once_keep_each_others_rows(tmp_path: Path) -> N
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda k: add_rows(path, [row(f"m{k}")]), range(16)))
     assert {found["method"] for found in read_rows(path)} == {f"m{k}" for k in range(16)}
+
+
+@pytest.mark.parametrize("name", ["afile/o.jsonl", "/proc/x/o.jsonl", "folder"])
+def test_a_file_that_cannot_be_written_is_known_beforehand(tmp_path: Path, name: str) -> None:
+    (tmp_path / "afile").touch()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DataError, match="cannot be written"):
+        check_writable(tmp_path / name)
+    check_writable(tmp_path / "new" / "o.jsonl")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["afile", "folder"]
+
+
+def test_rows_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "o.jsonl").write_bytes(b"\xff")
+    for path in (tmp_path, tmp_path / "o.jsonl"):
+        with pytest.raises(DataError, match="cannot be read"):
+            read_rows(path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -229,3 +231,96 @@ def test_agreement_is_the_shared_part_of_the_best() -> None:
     assert top_agreement(first, first[::-1].copy(), 2) == 0.0
     assert top_agreement(first, np.array([0.9, 0.1, 0.7, 0.2], dtype=np.float32), 2) == 0.5
     assert top_agreement(np.zeros(4, dtype=np.float32), first, 2) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("model/model.safetensors", None),
+        ("model/config.json", "{"),
+        ("model/tokenizer.json", "x"),
+        ("result.json", "{"),
+        ("result.json", '{"metrics": 3}'),
+        ("config.yaml", "model: [\n"),
+    ],
+)
+def test_a_damaged_run_is_one_line_before_the_long_work(
+    run_folder: Path, tmp_path: Path, name: str, content: str | None
+) -> None:
+    run = Path(shutil.copytree(run_folder, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoints")))
+    path = run / name
+    path.write_bytes(path.read_bytes()[:1000] if content is None else content.encode())
+    said: list[str] = []
+    with pytest.raises(CheckpointError, match=re.escape(str(path))) as caught:
+        export(run, tmp_path / "out", say=said.append)
+    assert "\n" not in str(caught.value)
+    assert said == []
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize("out", ["afile/x", "/proc/x"])
+def test_an_out_that_cannot_be_written_is_named(run_folder: Path, tmp_path: Path, out: str) -> None:
+    (tmp_path / "afile").touch()
+    with pytest.raises(ConfigError, match="cannot be written") as caught:
+        export(run_folder, tmp_path / out, say=lambda _: None)
+    assert str(tmp_path / out) in str(caught.value)
+
+
+def test_nothing_stays_of_an_export_that_fails(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def graphs(_: FoveateModel, folder: Path) -> None:
+        (folder / "encoder.onnx").touch()
+        raise RuntimeError("exporter")
+
+    monkeypatch.setattr(export_folder, "export_graphs", graphs)
+    with pytest.raises(RuntimeError, match="exporter"):
+        export(run_folder, tmp_path / "out", say=lambda _: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("without_graphs")
+def test_files_get_the_permissions_that_the_umask_says(run_folder: Path, tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        export(run_folder, tmp_path / "out", int8=False, say=lambda _: None)
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o640}
+
+
+def test_serving_does_not_read_what_it_does_not_use(copied: Path) -> None:
+    (copied / "model.safetensors").unlink()
+    (copied / "encoder.int8.onnx").unlink()
+    assert OnnxScorer(copied).calibrated
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"dim": None}, "dim is missing"),
+        ({"policy": None}, "policy is missing"),
+        ({"dim": "x"}, "dim is 'x', not a whole number of at least 1"),
+        ({"dim": 7}, "dim is 7, the graphs make"),
+        ({"width": 3}, "width is 3, the graphs make"),
+        ({"reach": -1}, "reach is -1, not a whole number of at least 0"),
+        ({"policy": ["x"]}, "policy is .*, not a text"),
+        ({"files": []}, "files is .*, not file names"),
+        ({"files": {"encoder.onnx": "0"}}, "encoder.onnx is missing or damaged"),
+        ({"files": {"encoder.int8.onnx": "0"}}, "no fp32 encoder"),
+    ],
+)
+def test_a_damaged_contract_names_file_and_key(copied: Path, change: dict[str, object], named: str) -> None:
+    path = copied / "foveate.json"
+    manifest = json.loads(path.read_text()) | change
+    path.write_text(json.dumps({key: value for key, value in manifest.items() if value is not None}))
+    with pytest.raises(CheckpointError, match=named) as caught:
+        OnnxScorer(copied)
+    assert str(copied) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_contract_without_anything_but_its_format_is_refused(copied: Path) -> None:
+    (copied / "foveate.json").write_text('{"format": 1}')
+    with pytest.raises(CheckpointError, match=r"foveate\.json: dim is missing"):
+        OnnxScorer(copied)

@@ -121,3 +121,10 @@ def test_the_packaged_encoder_tells_topics_apart() -> None:
     found = encode_texts(texts, windows, run, 384)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-5)
     assert found[0] @ found[1] > found[0] @ found[2] + 0.2
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
+    path = saved(tmp_path, model()) / name
+    path.write_bytes(path.read_bytes()[:40])
+    refused(tmp_path, f"{name} cannot be read")

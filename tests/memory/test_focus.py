@@ -546,6 +546,7 @@ def build(**arguments: Any) -> Any:
         (lambda: made(policy="nope"), "no policy 'nope': give one of afm, topk"),
         (lambda: made(scorer=None), "scorer is None"),
         (lambda: made(scorer=RecencyScorer), "scorer is <class"),
+        (lambda: made(counter="nope"), "or give 'cautious'"),
         (lambda: made(counter=len), "counter is <built-in"),
         (lambda: made(renderer=None), "renderer is None"),
         (lambda: made(summarizer=5), "summarizer is 5"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -96,12 +97,27 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read(name: str) -> tuple[Turn, ...]:
+    if not name:
+        raise ConfigError("FILE '': give a .json or .jsonl conversation, or - for stdin")
     if name != "-":
         return load_conversation(name)
-    turns = read_messages(_parsed(sys.stdin.read()))
+    try:
+        turns = read_messages(_parsed(_stdin()))
+    except RecursionError:
+        raise ConversationError("stdin: JSON is nested too deeply: give messages with flat content") from None
     if not turns:
         raise ConversationError("stdin: holds no messages: give at least one message with a role and a content")
     return turns
+
+
+def _stdin() -> str:
+    """What is piped in, as UTF-8 whatever the terminal's encoding."""
+    if not isinstance(sys.stdin, io.TextIOWrapper):
+        return sys.stdin.read()
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConversationError(f"stdin: not UTF-8 at byte {error.start}: pipe the conversation in as UTF-8") from None
 
 
 def _parsed(text: str) -> object:

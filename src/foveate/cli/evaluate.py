@@ -23,6 +23,7 @@ from foveate.evaluation.results import (
     Row,
     RunFacts,
     add_rows,
+    check_writable,
     find_rows,
     git_commit,
     make_row,
@@ -101,6 +102,9 @@ def run(args: argparse.Namespace) -> int:
         check_baseline(args.against, [name if name in RULES else Path(name).name for name in names])
     if args.plot is not None:
         check_name(args.plot)
+    for path in (args.report, args.plot):
+        if path is not None:
+            check_writable(path)
     if args.fold is not None and args.split != "P1":
         raise ConfigError(f"--fold {args.fold} without folds: give --split P1")
     suite = load_suite(args.corpus, data=args.data, seed=args.seed).only_fold(args.fold).first(args.limit_conversations)
@@ -174,13 +178,15 @@ def gather(
 ) -> tuple[list[Row], list[Row]]:
     """The rows of the methods, stored ones where they still hold, and those of them that were measured now.
 
-    Every method is found before the first is measured, so that a wrong name costs no time.
+    Every method is found, and the file tried, before the first is measured, so that a wrong name costs no time.
     """
     methods = Methods(bench.suite, bench.split, bench.fold)
     plans = [(name, _plan(name, methods, bench, stored, facts)) for name in names]
     rows: list[Row] = []
     measured: list[Row] = []
     steps = sum(plan.method is not None for _, plan in plans) * len(bench.suite.conversations)
+    if out is not None and steps:
+        check_writable(out)
     with progress(steps) as bar:
         for name, plan in plans:
             if plan.method is None:

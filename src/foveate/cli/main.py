@@ -7,7 +7,9 @@ returns the exit code. One that sets `ALLOW_EXTRA = True` gets the arguments it 
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -25,6 +27,7 @@ VERBS = {
     "bench": "measure packing, encoding and training speed on this machine",
 }
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 _DESCRIPTION = "Sharp where the question points, a cheap trace of the rest: long conversations under a token budget."
 _EPILOG = """\
 foveate VERB --help explains one verb. Errors a user can act on are one line on stderr and exit with 2.
@@ -64,7 +67,8 @@ def parse(verb: str, module: ModuleType, arguments: Sequence[str]) -> argparse.N
 
 
 def guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) -> int:
-    """The exit code of `run`; foveate's own errors, an interrupt and a closed pipe become one line or none.
+    """The exit code of `run`; foveate's own errors, an interrupt and an output that cannot be written
+    become one line or none.
 
     Anything else is a bug and keeps its traceback.
     """
@@ -78,15 +82,27 @@ def guarded(run: Callable[[argparse.Namespace], int], args: argparse.Namespace) 
         print("foveate: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader went away (`| head`). Point stdout at nothing so that the interpreter's last flush stays quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()  # the reader went away (`| head`)
         return 141
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:  # an open stream's error carries no name
+            raise
+        _silence()
+        print(f"foveate: error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return 2
     return code
+
+
+def _silence() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush stays quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb; returns the exit code (0 fine, 2 a user's error, 130 interrupted)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character shows "?"
     parser = top_parser()
     if not arguments:
         parser.print_help()

@@ -143,7 +143,7 @@ def _tiktoken_counter(encoding_name: str) -> TokenCounter:
     try:
         import tiktoken
     except ImportError:
-        raise MissingExtraError("tiktoken", "dev") from None
+        raise MissingExtraError("tiktoken", "tiktoken") from None
     try:
         encoding = tiktoken.get_encoding(encoding_name)
     except ValueError:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,7 +136,11 @@ def read_rows(path: Path) -> list[Row]:
     if not path.exists():
         return []
     rows: list[Row] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read ({error}): name a file of result rows, or a new one") from error
+    for number, line in enumerate(lines, 1):
         if line.strip():
             rows.append(_parse(path, number, line))
     return rows
@@ -143,7 +149,7 @@ def read_rows(path: Path) -> list[Row]:
 def _parse(path: Path, number: int, line: str) -> Row:
     try:
         row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} line {number} is not JSON ({error}): mend the line or remove it") from error
     missing = [name for name in REQUIRED if not isinstance(row, dict) or name not in row]
     if missing:
@@ -167,6 +173,18 @@ def merge(old: Iterable[Row], new: Iterable[Row]) -> list[Row]:
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Write rows as JSON lines: complete, or not at all."""
     write_atomically(path, "".join(json.dumps(rounded(row), ensure_ascii=False) + "\n" for row in rows))
+
+
+def check_writable(path: Path) -> None:
+    """Raises DataError where no file of that name can be written; nothing is left behind."""
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise DataError(f"{path} cannot be written ({error.strerror}): name another file") from error
 
 
 def add_rows(path: Path, new: Iterable[Row]) -> None:

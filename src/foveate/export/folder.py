@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -44,33 +45,58 @@ def export(run: Path, out: Path, *, int8: bool = True, say: Callable[[str], None
         The parity of each precision.
 
     Raises:
-        CheckpointError: the run holds no finished model, or fp32 differs by more than 1e-4.
-        ConfigError: `out` exists and is no export.
+        CheckpointError: the run holds no finished model or a damaged file, or fp32 differs by more than 1e-4.
+        ConfigError: `out` exists and is no export, or cannot be written.
     """
     if out.exists() and not (out / MANIFEST).is_file():
         raise ConfigError(f"{out} exists and is no export: give another folder, or remove it")
     model, tokenizer = load_model(run)
-    building = out.with_name(f".{out.name}.building")
-    shutil.rmtree(building, ignore_errors=True)
-    building.mkdir(parents=True)
-    say("writing safetensors, tokenizer and three ONNX graphs")
-    model.save_pretrained(building)
-    tokenizer.save(str(building / "tokenizer.json"))
-    export_graphs(model, building)
-    if int8:
-        say("quantising the encoder to int8")
-        quantize_encoder(building / "encoder.onnx", building / "encoder.int8.onnx")
     name = run.name
-    _write_manifest(building, _contract(name, model, {}, 0))
-    say("comparing with the torch model")
-    found = _parities(TorchVectorModel(model, tokenizer, name), building, ["fp32", "int8"] if int8 else ["fp32"])
-    _judge(found, building, say)
-    manifest = _contract(name, model, {k: asdict(v) for k, v in found.items()}, next(iter(found.values())).questions)
-    _write_manifest(building, manifest)
-    (building / "README.md").write_text(model_card(name, manifest, model.config.trained_on or [], *_provenance(run)))
-    shutil.rmtree(out, ignore_errors=True)
-    building.rename(out)
+    reference = TorchVectorModel(model, tokenizer, name)
+    encoder, result = _provenance(run)
+    with _building(out) as building:
+        say("writing safetensors, tokenizer and three ONNX graphs")
+        model.save_pretrained(building)
+        tokenizer.save(str(building / "tokenizer.json"))
+        export_graphs(model, building)
+        if int8:
+            say("quantising the encoder to int8")
+            quantize_encoder(building / "encoder.onnx", building / "encoder.int8.onnx")
+        _write_manifest(building, _contract(name, model, {}, 0))
+        say("comparing with the torch model")
+        found = _parities(reference, building, ["fp32", "int8"] if int8 else ["fp32"])
+        _judge(found, building, say)
+        questions = next(iter(found.values())).questions
+        manifest = _contract(name, model, {k: asdict(v) for k, v in found.items()}, questions)
+        _write_manifest(building, manifest)
+        card = model_card(name, manifest, model.config.trained_on or [], encoder, result)
+        (building / "README.md").write_text(card, encoding="utf-8")
+        _usual_permissions(building)
+        shutil.rmtree(out, ignore_errors=True)
+        building.rename(out)
     return found
+
+
+@contextmanager
+def _building(out: Path) -> Iterator[Path]:
+    """A folder beside `out` to build in; whatever fails, it does not stay."""
+    out = out.absolute()
+    folder = out.with_name(f".{out.name}.building")
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(parents=True)
+        yield folder
+    except OSError as error:
+        raise ConfigError(f"{out} cannot be written ({error.strerror or error}): give another folder") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _usual_permissions(folder: Path) -> None:
+    """Every file may be read by whom the umask lets; safetensors writes its own for the owner alone."""
+    mode = (folder / "README.md").stat().st_mode
+    for path in folder.iterdir():
+        path.chmod(mode & 0o777)
 
 
 def _parities(reference: TorchVectorModel, folder: Path, precisions: list[Precision]) -> dict[str, Parity]:
@@ -117,6 +143,20 @@ def _provenance(run: Path) -> tuple[str, dict[str, Any]]:
     """Encoder and validation result of a run; empty for a bare model folder."""
     if not (run / "config.yaml").is_file():
         return "not recorded", {}
-    config = load_config(run / "config.yaml")
-    result = json.loads((run / "result.json").read_text()) if (run / "result.json").is_file() else {}
-    return config.model.encoder.name, result
+    try:
+        encoder = load_config(run / "config.yaml").model.encoder.name
+    except ConfigError as error:
+        raise CheckpointError(f"{run / 'config.yaml'} cannot be read ({error}): copy it again from the run") from error
+    return encoder, _result(run / "result.json")
+
+
+def _result(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}): copy it again, or remove it") from error
+    if not isinstance(result, dict) or not isinstance(result.get("metrics", {}), dict):
+        raise CheckpointError(f"{path} is no result of foveate train: copy it again, or remove it")
+    return result

@@ -4,14 +4,14 @@ held to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer
-from transformers import AutoModel
+from transformers import AutoConfig, AutoModel
 
 from foveate.core.errors import CheckpointError
 from foveate.core.protocols import PolicyName
@@ -59,19 +59,29 @@ def load_model(folder: Path) -> tuple[FoveateModel, Any]:
     """The model and tokenizer of a run folder (its best checkpoint) or of a saved model folder.
 
     Raises:
-        CheckpointError: the folder holds no model, or one trained on other signals.
+        CheckpointError: the folder holds no model, a damaged one, or one trained on other signals.
     """
     saved = folder / MODEL_FOLDER if (folder / MODEL_FOLDER).is_dir() else folder
     if not (saved / "model.safetensors").is_file() or not (saved / "tokenizer.json").is_file():
         raise CheckpointError(
             f"{folder} holds no finished model: give a run folder of foveate train, or its {MODEL_FOLDER}/"
         )
-    model = AutoModel.from_pretrained(saved)
+    tokenizer = _loaded(saved / "tokenizer.json", lambda: Tokenizer.from_file(str(saved / "tokenizer.json")))
+    config = _loaded(saved / "config.json", lambda: AutoConfig.from_pretrained(saved))
+    model = _loaded(saved / "model.safetensors", lambda: AutoModel.from_pretrained(saved, config=config))
     if not isinstance(model, FoveateModel):
         raise CheckpointError(f"{saved} holds a {type(model).__name__}, not a foveate model")
     if list(model.config.signal_names or ()) != list(SIGNAL_NAMES):
         raise CheckpointError(f"{saved} was trained on other signals than this version computes: train it again")
-    return model, Tokenizer.from_file(str(saved / "tokenizer.json"))
+    return model, tokenizer
+
+
+def _loaded(path: Path, load: Callable[[], Any]) -> Any:
+    try:
+        return load()
+    except Exception as error:  # each library raises its own types here, the tokenizer's binding Exception itself
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise CheckpointError(f"{path} cannot be read ({reason}): copy it again, or train again") from error
 
 
 def load_scorer(folder: str | Path, name: str | None = None) -> VectorScorer:

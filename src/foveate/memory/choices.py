@@ -66,7 +66,7 @@ def load_scorer(spec: str | Path | Scorer) -> Scorer:
         if name == text:
             return rule_scorer(name)
     folder = Path(spec)
-    if not folder.exists():
+    if not text or not folder.exists():
         raise ConfigError(f"no scorer {text!r}: give the folder of an export, or one of {', '.join(RULE_NAMES)}")
     if not folder.is_dir():
         raise CheckpointError(
@@ -81,7 +81,12 @@ def pick_counter(spec: str | TokenCounter) -> TokenCounter:
     """`cautious`, whatever `core.tokens.load_counter` knows, or a counter as it is."""
     if not isinstance(spec, str):
         return _offering(spec, TokenCounter, "counter", "a name such as 'cautious', or a TokenCounter")
-    return CautiousCounter() if spec == "cautious" else load_counter(spec)
+    if spec == "cautious":
+        return CautiousCounter()
+    try:
+        return load_counter(spec)
+    except ConfigError as error:
+        raise ConfigError(f"{error}; or give 'cautious', which needs nothing") from None
 
 
 def pick_renderer(spec: RendererName | Renderer) -> Renderer:

@@ -22,6 +22,17 @@ from foveate.signals.vectors import VectorScorer
 MANIFEST = "foveate.json"
 FORMAT = 1
 Precision = Literal["fp32", "int8"]
+ENCODERS: dict[Precision, str] = {"fp32": "encoder.onnx", "int8": "encoder.int8.onnx"}
+_SHARED = ("tokenizer.json", "mixer.onnx", "head.onnx")
+_LEAST = {"dim": 1, "width": 1, "reach": 0, "max_length": 1}
+_TYPES: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(_LEAST, (int, "a whole number")),
+    "name": (str, "a text"),
+    "policy": (str, "a text"),
+    "signals": (list, "a list"),
+    "files": (dict, "file names with their sha256"),
+}
+_AGAIN = "export again"
 
 
 class OnnxVectorModel:
@@ -38,21 +49,24 @@ class OnnxVectorModel:
     """
 
     def __init__(self, folder: Path, precision: Precision = "fp32", threads: int = 0) -> None:
-        manifest = read_manifest(folder)
-        encoder = "encoder.onnx" if precision == "fp32" else "encoder.int8.onnx"
-        if encoder not in manifest["files"]:
-            raise CheckpointError(f"{folder} has no {precision} encoder: export it again with {precision}")
+        manifest = read_manifest(folder, precision)
         try:
             from tokenizers import Tokenizer
         except ImportError as error:
             raise MissingExtraError("tokenizers", "onnx") from error
         self.name = str(manifest["name"])
-        self.dim, self.width, self.reach = int(manifest["dim"]), int(manifest["width"]), int(manifest["reach"])
+        self.dim, self.width, self.reach = manifest["dim"], manifest["width"], manifest["reach"]
         self.policy: PolicyName = manifest["policy"]
-        self._windows = Windows(Tokenizer.from_file(str(folder / "tokenizer.json")), int(manifest["max_length"]))
+        self._windows = Windows(Tokenizer.from_file(str(folder / "tokenizer.json")), manifest["max_length"])
         self._encoder, self._mixer, self._head = (
-            _session(folder / name, threads) for name in (encoder, "mixer.onnx", "head.onnx")
+            _session(folder / name, threads) for name in (ENCODERS[precision], "mixer.onnx", "head.onnx")
         )
+        for key, graph in (("dim", self._encoder), ("width", self._mixer)):
+            made = graph.get_outputs()[0].shape[-1]
+            if isinstance(made, int) and made != manifest[key]:
+                raise CheckpointError(
+                    f"{folder / MANIFEST}: {key} is {manifest[key]}, the graphs make {made}: {_AGAIN}"
+                )
 
     def encode(self, texts: Sequence[str]) -> Floats:
         return encode_texts(texts, self._windows, self._run_encoder, self.dim)
@@ -81,8 +95,11 @@ class OnnxScorer(VectorScorer):
         super().__init__(OnnxVectorModel(Path(folder), precision, threads))
 
 
-def read_manifest(folder: Path) -> Mapping[str, Any]:
+def read_manifest(folder: Path, precision: Precision | None = None) -> Mapping[str, Any]:
     """The checked contract of an export folder.
+
+    The files that serving reads are checked with it: one encoder, or with `precision` None all there are. The weights
+    for torch are not read.
 
     Raises:
         CheckpointError: see `OnnxVectorModel`.
@@ -91,11 +108,12 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
     if not path.is_file():
         raise CheckpointError(f"{folder} is no export ({MANIFEST} is missing): make one with foveate export RUN OUT")
     try:
-        manifest = json.loads(path.read_text())
-    except ValueError as error:
-        raise CheckpointError(f"{path} cannot be read: export again") from error
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}): {_AGAIN}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not of format {FORMAT}: export again with this version of foveate")
+    _check_values(path, manifest)
     if manifest["signals"] != list(SIGNAL_NAMES):
         raise CheckpointError(
             f"{folder} was trained on other signals than this version computes: train and export again"
@@ -104,10 +122,34 @@ def read_manifest(folder: Path) -> Mapping[str, Any]:
         raise CheckpointError(
             f"{path} asks for the policy {manifest['policy']!r}: known are {', '.join(get_args(PolicyName))}"
         )
-    for name, expected in manifest["files"].items():
-        if not (folder / name).is_file() or sha256(folder / name) != expected:
-            raise CheckpointError(f"{folder / name} is missing or damaged (sha256 differs): export again")
+    files = manifest["files"]
+    if precision is not None and ENCODERS[precision] not in files:
+        raise CheckpointError(f"{folder} has no {precision} encoder: export it again with {precision}")
+    encoders = [ENCODERS[precision]] if precision else [name for name in ENCODERS.values() if name in files]
+    for name in (*encoders, *_SHARED):
+        if name not in files:
+            raise CheckpointError(f"{path}: files does not list {name}: {_AGAIN}")
+        _check_file(folder / name, files[name])
     return manifest
+
+
+def _check_values(path: Path, manifest: Mapping[str, Any]) -> None:
+    for key, (kind, what) in _TYPES.items():
+        if key not in manifest:
+            raise CheckpointError(f"{path}: {key} is missing: {_AGAIN}")
+        value = manifest[key]
+        if type(value) is not kind or (key in _LEAST and value < _LEAST[key]):
+            least = f" of at least {_LEAST[key]}" if key in _LEAST else ""
+            raise CheckpointError(f"{path}: {key} is {repr(value)[:60]}, not {what}{least}: {_AGAIN}")
+
+
+def _check_file(path: Path, expected: object) -> None:
+    try:
+        found = sha256(path) if path.is_file() else None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error.strerror}): make it readable, or {_AGAIN}") from error
+    if found is None or found != expected:
+        raise CheckpointError(f"{path} is missing or damaged (sha256 differs): {_AGAIN}")
 
 
 def _session(path: Path, threads: int) -> Any:
