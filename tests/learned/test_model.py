@@ -128,10 +128,9 @@ def test_top_trains_the_last_layers(count: int, layers: tuple[str, ...]) -> None
     assert trains(prepare(encoder(), EncoderConfig(tune="top", top_layers=count))) == expected
 
 
-@pytest.mark.parametrize("count", [0, 3])
-def test_top_layers_the_encoder_does_not_have_are_refused(count: int) -> None:
-    with pytest.raises(ConfigError, match=rf"top_layers={count}: this encoder has 2 layers"):
-        prepare(encoder(), EncoderConfig(tune="top", top_layers=count))
+def test_top_layers_the_encoder_does_not_have_are_refused() -> None:
+    with pytest.raises(ConfigError, match="top_layers=3: this encoder has 2 layers"):
+        prepare(encoder(), EncoderConfig(tune="top", top_layers=3))
 
 
 def test_lora_trains_small_adapters_that_begin_as_nothing() -> None:

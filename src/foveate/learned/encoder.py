@@ -121,7 +121,7 @@ def merged(encoder: nn.Module) -> nn.Module:
 
 def _thaw_top(encoder: PreTrainedModel, count: int) -> nn.Module:
     layers = _layers(encoder)
-    if not 0 < count <= len(layers):
+    if count > len(layers):
         raise ConfigError(f"model.encoder.top_layers={count}: this encoder has {len(layers)} layers")
     encoder.requires_grad_(False)
     layers[-count:].requires_grad_(True)
