@@ -74,7 +74,7 @@ class VectorCache:
     """Vectors of texts on disk, keyed by the encoder's weights and the texts; a hit costs a read, a miss an encoding.
 
     Args:
-        folder: where the files lie; made when first written to.
+        folder: where the files lie; made where missing.
         encoder_key: digest of weights, tokenizer and window length.
         encode: what to call on a miss.
     """
