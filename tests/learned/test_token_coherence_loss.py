@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from foveate.learned.objective.coherence import contradiction_loss, nli_loss, support_loss
-from foveate.learned.objective.token import DualMultiplier, excess, expected_tokens, ratio_loss
-from foveate.learned.selection import relaxed_selection
+from foveate.learned.objective.token import DualMultiplier, excess, ratio_loss
+from foveate.learned.selection import expected_tokens, relaxed_selection
 
 
 def test_expected_tokens_by_hand() -> None:

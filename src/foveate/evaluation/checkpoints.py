@@ -65,8 +65,8 @@ def load_checkpoint(folder: Path, corpus: str, *, folds: int | None = None, fold
 
 def _seen(folder: Path, kind: str) -> list[str]:
     """The sources that the model's config.json names as "trained_on" or "chosen_on"; none where it does not say."""
-    path = next((p for p in (folder / "model" / "config.json", folder / "config.json") if p.is_file()), None)
-    return [] if path is None else list(json.loads(path.read_text(encoding="utf-8")).get(kind) or ())
+    path = _place(folder) / "config.json"
+    return list(json.loads(path.read_text(encoding="utf-8")).get(kind) or ()) if path.is_file() else []
 
 
 def _corpus(source: str) -> str:
@@ -109,11 +109,15 @@ def _load(folder: Path, name: str) -> Scorer:
     return load_scorer(folder, name)
 
 
+def _place(folder: Path) -> Path:
+    """Where the files of the scorer lie: in the model folder of a run, or in the folder itself."""
+    return folder / "model" if (folder / "model").is_dir() else folder
+
+
 def _fingerprint(folder: Path) -> str:
     """A sha256 over the names and bytes of the files that make a scorer, training state apart."""
-    place = folder / "model" if (folder / "model").is_dir() else folder
     found = hashlib.sha256()
-    for path in sorted(place.iterdir()):
+    for path in sorted(_place(folder).iterdir()):
         if path.suffix in _WEIGHTS:
             found.update(f"{path.name}\0".encode())
             with path.open("rb") as file:

@@ -84,11 +84,12 @@ def load_tokenizer(name: str) -> Any:
     Raises:
         CheckpointError: no fast tokenizer by that name.
     """
-    alone = Path(resolve(name)) / "tokenizer.json"
+    place = resolve(name)
+    alone = Path(place) / "tokenizer.json"
     if alone.is_file() and not alone.with_name("tokenizer_config.json").is_file():
         return Tokenizer.from_file(str(alone))
     try:
-        return AutoTokenizer.from_pretrained(resolve(name)).backend_tokenizer
+        return AutoTokenizer.from_pretrained(place).backend_tokenizer
     except (OSError, ValueError, AttributeError) as error:
         raise CheckpointError(f"no fast tokenizer in {name!r} ({_first_line(error)})") from error
 

@@ -62,7 +62,12 @@ def relaxed_selection(
         price = _bisect_price(value, cost, budget, temperature, iterations)
     price = _newton_step(value, cost, budget, temperature, price)
     prob = _probabilities(value, cost, price, temperature)
-    return Selection(prob, price, (prob * cost).sum((-1, -2)))
+    return Selection(prob, price, expected_tokens(prob, cost))
+
+
+def expected_tokens(prob: Tensor, cost: Tensor) -> Tensor:
+    """(B, N, K) probabilities of the options and their tokens -> (B,) expected tokens of the packed context."""
+    return (prob * cost).sum((-1, -2))
 
 
 def _probabilities(value: Tensor, cost: Tensor, price: Tensor, temperature: float) -> Tensor:
@@ -70,7 +75,7 @@ def _probabilities(value: Tensor, cost: Tensor, price: Tensor, temperature: floa
 
 
 def _expected_cost(value: Tensor, cost: Tensor, price: Tensor, temperature: float) -> Tensor:
-    return (_probabilities(value, cost, price, temperature) * cost).sum((-1, -2))
+    return expected_tokens(_probabilities(value, cost, price, temperature), cost)
 
 
 def _bisect_price(value: Tensor, cost: Tensor, budget: Tensor, temperature: float, iterations: int) -> Tensor:

@@ -92,7 +92,7 @@ class SignalIndex:
         n = len(self)
         if n == 0:
             return np.zeros((0, len(SIGNAL_NAMES)), dtype=np.float32)
-        standardised = [_standardise(column) for column in self._lexical_columns(query.text)]
+        standardised = [standardise(column) for column in self._lexical_columns(query.text)]
         return np.stack(standardised + self._plain_columns(query.text), axis=1).astype(np.float32)
 
     def _lexical_columns(self, text: str) -> list[Floats]:
@@ -157,5 +157,7 @@ class SignalIndex:
         return 0.5 ** (min(days_apart(when, day) for when in wanted) / self.date_scale)
 
 
-def _standardise(values: NDArray[np.float32]) -> Floats:
-    return ((values - values.mean()) / max(float(values.std()), 1e-6)).astype(np.float32)
+def standardise(values: NDArray[np.float32]) -> Floats:
+    """Zero mean and unit deviation along the last axis, the turns of one conversation."""
+    deviation = np.maximum(values.std(-1, keepdims=True), 1e-6)
+    return ((values - values.mean(-1, keepdims=True)) / deviation).astype(np.float32)

@@ -19,8 +19,7 @@ from foveate.learned.model import FoveateModel, Fresh
 from foveate.learned.objective.task import binary_loss, listwise_loss, packing_loss
 from foveate.metrics.calibration import calibration
 from foveate.signals.batches import Windows, length_batches, pad
-from foveate.signals.features import SIGNAL_NAMES
-from foveate.signals.lexical import Floats
+from foveate.signals.features import SIGNAL_NAMES, standardise
 from foveate.training.examples import Encode, Example
 from foveate.training.stage import Batch, LossParts
 
@@ -205,16 +204,11 @@ def fresh_turns(example: Example, rows: list[int], most: int, rng: np.random.Gen
     evidence = example.evidence[rows] > 0
     share = max(1, most // (2 * len(rows)))
     needed = {int(i) for row in evidence for i in rng.permutation(np.flatnonzero(row))[:share]}
-    likeness = (_standardised(example.queries[rows] @ example.vectors.T) + example.signals[rows, :, BM25]).max(0)
+    likeness = (standardise(example.queries[rows] @ example.vectors.T) + example.signals[rows, :, BM25]).max(0)
     others = np.flatnonzero(~evidence.any(0))
     wanted = max(0, most - len(needed))
     hardest = others[np.argsort(-likeness[others], kind="stable")][: 2 * wanted]
     return sorted(needed | {int(i) for i in rng.permutation(hardest)[:wanted]})
-
-
-def _standardised(similarity: Floats) -> Floats:
-    deviation = similarity.std(axis=1, keepdims=True)
-    return (similarity - similarity.mean(axis=1, keepdims=True)) / np.maximum(deviation, 1e-6)
 
 
 def fit_platt(logits: Tensor, labels: Tensor, iterations: int = 50) -> tuple[float, float]:

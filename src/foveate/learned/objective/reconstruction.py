@@ -23,8 +23,6 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from torch import Tensor
 
 ORDERS = 4
-FULL = 1
-"""The option whose texts, joined, are the reference."""
 
 Tokens = tuple[str, ...]
 Node = tuple[int, int]

@@ -4,7 +4,9 @@ As a price it is the expected ratio r_t of Eq. 7, weighted by eta2. As a constra
 by a multiplier that dual ascent raises while the mean is above it and lowers, to 0 at least, while it is below: nobody
 has to guess eta2 (Boyd & Vandenberghe, Convex Optimization, ch. 5; for learned budgets, Achiam et al. 2017).
 
-Shapes:  Q questions, N turns, K options of a turn (option 0 is DROP).
+The expected tokens are `learned.selection.Selection.cost`.
+
+Shapes:  Q questions.
 """
 
 from __future__ import annotations
@@ -12,11 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torch import Tensor
-
-
-def expected_tokens(prob: Tensor, cost: Tensor) -> Tensor:
-    """(Q, N, K) probabilities and their tokens -> (Q,) expected tokens of the packed context."""
-    return (prob * cost).sum((-1, -2))
 
 
 def ratio_loss(expected: Tensor, history: float) -> Tensor:
