@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from foveate.config.load import dump_config, load_config
-from foveate.config.schema import DataConfig, EncoderConfig, LossConfig, OptimConfig, RunConfig, TrainConfig
+from foveate.config.schema import DataConfig, EncoderConfig, ObjectiveConfig, OptimConfig, RunConfig, TrainConfig
 from foveate.core.errors import ConfigError
 
 CONFIGS = sorted((Path(__file__).resolve().parents[2] / "configs").glob("*.yaml"))
@@ -39,7 +39,7 @@ def test_every_kind_of_value_survives_a_dump(tmp_path: Path) -> None:
         out="runs/with space",
         seed=0,
         data=DataConfig(train=("locomo", "qmsum:train"), fold=4, max_turns=100),
-        loss=LossConfig(listwise=0.0, budgets=(7,), temperature=1e-3),
+        objective=ObjectiveConfig(listwise=0.0, budgets=(7,), temperature=1e-3),
         optim=OptimConfig(lr=3e-5, accumulate=2),
         run=RunConfig(wandb="offline", resume=False),
     )
@@ -77,7 +77,7 @@ def test_an_unknown_key_says_where_the_known_ones_are(tmp_path: Path) -> None:
         ("out: a\ndata: {train: 3}\n", "train"),
         ("seed: 1\n", "out"),
         ("out: [\n", ""),
-        ("out: a\nloss: {listwise: 0, binary: 0, packing: 0}\n", "every loss weight is 0"),
+        ("out: a\nobjective: {listwise: 0, binary: 0, packing: 0}\n", "every weight of objective's task is 0"),
         ("out: a\ndata: {train: [locomo]}\n", "data.fold"),
         ("out: a\ndata: {train: []}\n", "data.train is empty"),
         ("out: a\nmodel: {width: 10}\n", "model.width=10"),
@@ -96,10 +96,10 @@ def test_an_unknown_key_says_where_the_known_ones_are(tmp_path: Path) -> None:
         ("out: a\noptim: {clip: .inf}\n", "optim.clip=inf"),
         ("out: a\noptim: {weight_decay: .nan}\n", "optim.weight_decay=nan"),
         ("out: a\noptim: {weight_decay: -0.1}\n", "optim.weight_decay=-0.1"),
-        ("out: a\nloss: {binary: .nan}\n", "loss.binary=nan"),
-        ("out: a\nloss: {packing: .inf}\n", "loss.packing=inf"),
-        ("out: a\nloss: {listwise: -1}\n", "loss.listwise=-1"),
-        ("out: a\nloss: {temperature: .inf}\n", "loss.temperature=inf"),
+        ("out: a\nobjective: {binary: .nan}\n", "objective.binary=nan"),
+        ("out: a\nobjective: {packing: .inf}\n", "objective.packing=inf"),
+        ("out: a\nobjective: {listwise: -1}\n", "objective.listwise=-1"),
+        ("out: a\nobjective: {temperature: .inf}\n", "objective.temperature=inf"),
         ("out: a\nmodel: {encoder: {top_layers: 0}}\n", "model.encoder.top_layers=0"),
         ("out: a\nmodel: {encoder: {lora_dropout: 1}}\n", "model.encoder.lora_dropout=1"),
         ("out: a\nmodel: {encoder: {lora_dropout: .nan}}\n", "model.encoder.lora_dropout=nan"),
@@ -123,8 +123,8 @@ def test_a_bad_file_is_one_line_that_names_the_value(tmp_path: Path, text: str, 
         (["--data.fold", "5"], "data.fold=5"),
         (["--model.context_kernel", "4"], "model.context_kernel=4"),
         (["--model.dropout", "1"], "model.dropout=1"),
-        (["--loss.budgets", "[0]"], "loss.budgets=[0]"),
-        (["--loss.temperature", "0"], "loss.temperature=0"),
+        (["--objective.budgets", "[0]"], "objective.budgets=[0]"),
+        (["--objective.temperature", "0"], "objective.temperature=0"),
         (["--run.keep", "0"], "run.keep=0"),
         (["--model.encoder.max_length", "2"], "model.encoder.max_length=2"),
         (["stray"], "stray"),

@@ -60,18 +60,18 @@ def test_the_context_head_scores_each_question_alone() -> None:
     head = ContextFusion(DIM, WIDTH, SIGNALS + COSINE_FEATURES, layers=1, kernel=3, dropout=0.5).eval()
     vectors, queries, signals = inputs(turns=12)
     features, mixed = torch.cat([signals, cosine_features(vectors, queries)], -1), torch.randn(12, WIDTH)
-    found = head(mixed, queries, features)
+    found = head(vectors, mixed, queries, features)
     assert found.shape == (3, 12)
     for q in range(3):
-        torch.testing.assert_close(head(mixed, queries[q : q + 1], features[q : q + 1]), found[q : q + 1])
+        torch.testing.assert_close(head(vectors, mixed, queries[q : q + 1], features[q : q + 1]), found[q : q + 1])
 
 
 @torch.no_grad()
 def test_the_context_head_sees_as_many_neighbours_as_its_kernels() -> None:
     torch.manual_seed(0)
     head = ContextFusion(DIM, WIDTH, SIGNALS, layers=2, kernel=3, dropout=0.0).eval()
-    _, queries, signals = inputs(turns=20, questions=1)
+    vectors, queries, signals = inputs(turns=20, questions=1)
     mixed, changed = torch.randn(20, WIDTH), signals.clone()
     changed[:, 9] += 1
-    moved = (head(mixed, queries, signals) != head(mixed, queries, changed))[0]
+    moved = (head(vectors, mixed, queries, signals) != head(vectors, mixed, queries, changed))[0]
     assert torch.nonzero(moved).flatten().tolist() == [7, 8, 9, 10, 11]

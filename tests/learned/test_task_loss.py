@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from foveate.learned.objective.task import binary_loss, listwise_loss, packing_loss
+from foveate.learned.selection import packed_turns
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
@@ -19,12 +20,19 @@ SHORT = torch.stack([COST, (COST / 3).ceil()], dim=-1)
 RETENTION = torch.tensor([0.5, 0.4, 0.9, 0.3, 0.6, 0.2], dtype=torch.float64)
 
 
+def through_packer(
+    logits: Tensor, evidence: Tensor, cost: Tensor, budget: float, temperature: float, retention: Tensor | None = None
+) -> Tensor:
+    budgets = logits.new_full((len(logits),), budget)
+    return packing_loss(packed_turns(logits, cost, budgets, temperature, retention).retained, evidence)
+
+
 def packing(logits: Tensor, evidence: Tensor) -> Tensor:
-    return packing_loss(logits, evidence, COST, 60, 0.1)
+    return through_packer(logits, evidence, COST, 60, 0.1)
 
 
 def packing_short(logits: Tensor, evidence: Tensor) -> Tensor:
-    return packing_loss(logits, evidence, SHORT, 60, 0.1, RETENTION)
+    return through_packer(logits, evidence, SHORT, 60, 0.1, RETENTION)
 
 
 LOSSES: list[Loss] = [listwise_loss, binary_loss, packing, packing_short]
@@ -79,7 +87,7 @@ def test_padded_turns_change_nothing() -> None:
     far, none = functional.pad(logits, (0, 4), value=-1e4), functional.pad(evidence, (0, 4))
     torch.testing.assert_close(listwise_loss(far, none), listwise_loss(logits, evidence))
     torch.testing.assert_close(binary_loss(far, none), binary_loss(logits, evidence))
-    padded = packing_loss(far, none, functional.pad(COST, (0, 4)), 60, 0.1)
+    padded = through_packer(far, none, functional.pad(COST, (0, 4)), 60, 0.1)
     torch.testing.assert_close(padded, packing(logits, evidence))
 
 
@@ -87,7 +95,7 @@ def test_the_order_of_the_turns_changes_nothing() -> None:
     logits, evidence = example()
     order = [4, 2, 0, 5, 1, 3]
     torch.testing.assert_close(listwise_loss(logits[:, order], evidence[:, order]), listwise_loss(logits, evidence))
-    moved = packing_loss(logits[:, order], evidence[:, order], SHORT[order], 60, 0.1, RETENTION[order])
+    moved = through_packer(logits[:, order], evidence[:, order], SHORT[order], 60, 0.1, RETENTION[order])
     torch.testing.assert_close(moved, packing_short(logits, evidence))
 
 
@@ -107,20 +115,20 @@ def test_binary_by_hand() -> None:
 
 def test_packing_by_hand_where_everything_fits() -> None:
     logits = torch.tensor([[0.0, math.log(3.0)]], dtype=torch.float64)
-    found = packing_loss(logits, torch.tensor([[1.0, 1.0]]).double(), torch.tensor([5.0, 5.0]), 100, 0.5)
+    found = through_packer(logits, torch.tensor([[1.0, 1.0]]).double(), torch.tensor([5.0, 5.0]), 100, 0.5)
     kept = [1 / (1 + math.exp(-v / 0.5)) for v in (0.5, 0.75)]
     assert found.item() == pytest.approx(-sum(map(math.log, kept)) / 2)
 
 
 def test_packing_by_hand_where_two_equal_turns_share_the_budget() -> None:
-    found = packing_loss(torch.zeros(1, 2).double(), torch.tensor([[1.0, 0.0]]), torch.tensor([8.0, 8.0]), 4, 0.1)
+    found = through_packer(torch.zeros(1, 2).double(), torch.tensor([[1.0, 0.0]]), torch.tensor([8.0, 8.0]), 4, 0.1)
     assert found.item() == pytest.approx(-math.log(0.25))
 
 
 def test_the_compressed_form_counts_by_what_it_carries() -> None:
     logits, evidence = torch.zeros(1, 1).double(), torch.ones(1, 1).double()
     cost, retention = torch.tensor([[10.0, 4.0]]), torch.tensor([0.6], dtype=torch.float64)
-    found = packing_loss(logits, evidence, cost, 100, 0.5, retention)
+    found = through_packer(logits, evidence, cost, 100, 0.5, retention)
     drop, full, short = 1.0, math.exp(0.5 / 0.5), math.exp(0.3 / 0.5)
     assert found.item() == pytest.approx(-math.log((full + 0.6 * short) / (drop + full + short)))
 
@@ -128,19 +136,19 @@ def test_the_compressed_form_counts_by_what_it_carries() -> None:
 def test_a_compressed_form_helps_where_only_it_fits() -> None:
     logits = torch.tensor([[2.0] * 6], dtype=torch.float64)
     evidence = torch.tensor([[0, 1, 0, 0, 0, 0]], dtype=torch.float64)
-    without = packing_loss(logits, evidence, COST, 40, 0.05)
-    assert float(packing_loss(logits, evidence, SHORT, 40, 0.05, torch.full_like(RETENTION, 0.9))) < float(without)
+    without = through_packer(logits, evidence, COST, 40, 0.05)
+    assert float(through_packer(logits, evidence, SHORT, 40, 0.05, torch.full_like(RETENTION, 0.9))) < float(without)
 
 
 def test_two_costs_need_the_retention() -> None:
     logits, evidence = example()
     with pytest.raises(ValueError, match="retention"):
-        packing_loss(logits, evidence, SHORT, 60, 0.1)
+        through_packer(logits, evidence, SHORT, 60, 0.1)
 
 
 def test_hopeless_evidence_has_a_finite_loss_and_gradient() -> None:
     logits = torch.tensor([[-40.0, 5.0, 5.0, 5.0, 5.0, 5.0]], requires_grad=True)
-    found = packing_loss(logits, torch.tensor([[1.0, 0, 0, 0, 0, 0]]), COST.float(), 20, 0.01)
+    found = through_packer(logits, torch.tensor([[1.0, 0, 0, 0, 0, 0]]), COST.float(), 20, 0.01)
     found.sum().backward()
     assert math.isfinite(found.item())
     assert logits.grad is not None

@@ -78,7 +78,9 @@ def configured(shared: Path, out: Path, kind: str) -> TrainConfig:
     if kind == "top":
         return config
     return replace(
-        config, model=replace(config.model, fusion="cosine"), loss=replace(config.loss, binary=0.0, packing=0.0)
+        config,
+        model=replace(config.model, fusion="cosine"),
+        objective=replace(config.objective, binary=0.0, packing=0.0),
     )
 
 

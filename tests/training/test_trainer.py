@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class ToyStage:
         return LossParts(total, {"squared": total.detach()}, len(rows))
 
     def start_epoch(self, epoch: int) -> None: ...
+
+    def after_step(self, means: Mapping[str, float]) -> None: ...
 
     def validate(self) -> dict[str, float]:
         return {"score": 0.0}

@@ -13,8 +13,8 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from foveate.config.schema import (
     DataConfig,
     EncoderConfig,
-    LossConfig,
     ModelConfig,
+    ObjectiveConfig,
     OptimConfig,
     RunConfig,
     TrainConfig,
@@ -71,7 +71,7 @@ def tiny_config(folder: Path, out: Path, tune: Tune = "frozen") -> TrainConfig:
             train=(f"synthetic:{folder / 'train.jsonl'}",), validation=(f"synthetic:{folder / 'validation.jsonl'}",)
         ),
         model=ModelConfig(encoder=encoder, width=16, context_layers=1, context_kernel=3),
-        loss=LossConfig(budgets=(64, 128)),
+        objective=ObjectiveConfig(budgets=(64, 128)),
         optim=OptimConfig(epochs=2, questions=3, warmup_steps=2),
         run=RunConfig(evaluate_every=1, cache=str(folder / "cache"), keep=2),
     )

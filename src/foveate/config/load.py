@@ -11,10 +11,11 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from foveate.config.schema import (
+    BudgetConfig,
     DataConfig,
     EncoderConfig,
-    LossConfig,
     ModelConfig,
+    ObjectiveConfig,
     OptimConfig,
     RunConfig,
     TrainConfig,
@@ -74,7 +75,8 @@ def _build(values: Namespace) -> TrainConfig:
         seed=values["seed"],
         data=DataConfig(**_fields("data", values["data"])),
         model=ModelConfig(encoder=encoder, **model),
-        loss=LossConfig(**_fields("loss", values["loss"])),
+        objective=ObjectiveConfig(**_fields("objective", values["objective"])),
+        budget=BudgetConfig(**_fields("budget", values["budget"])),
         optim=OptimConfig(**_fields("optim", values["optim"])),
         run=RunConfig(**_fields("run", values["run"])),
     )

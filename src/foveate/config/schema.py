@@ -13,6 +13,7 @@ from typing import Literal
 from foveate.core.errors import ConfigError
 
 Tune = Literal["frozen", "top", "lora", "full"]
+BudgetForm = Literal["fixed", "paper", "prose", "price"]
 
 
 def _require(condition: bool, message: str) -> None:
@@ -96,6 +97,7 @@ class ModelConfig:
         mixer_layers: layers of the mixer; its reach is window x layers.
         context_layers: question-dependent layers over neighbouring turns.
         context_kernel: turns such a layer sees, odd.
+        hops: 1 scores every turn with its neighbours; 2 scores again in the light of what the first pass chose.
         dropout: between layers.
     """
 
@@ -106,11 +108,13 @@ class ModelConfig:
     mixer_layers: int = 1
     context_layers: int = 2
     context_kernel: int = 7
+    hops: int = 1
     dropout: float = 0.2
 
     def __post_init__(self) -> None:
         _require(self.width >= 8 and self.width % 4 == 0, f"model.width={self.width}: give a multiple of 4, at least 8")
         _require(self.context_kernel % 2 == 1, f"model.context_kernel={self.context_kernel}: give an odd number")
+        _require(self.hops in (1, 2), f"model.hops={self.hops}: give 1 or 2")
         _require(0 <= self.dropout < 1, f"model.dropout={self.dropout}: give 0 <= dropout < 1")
         _require(
             self.fusion != "cosine" or self.encoder.tune != "frozen",
@@ -122,13 +126,19 @@ class ModelConfig:
 
 
 @dataclass(frozen=True)
-class LossConfig:
-    """Weights of the evidence part of the task loss, and the packing it is taken through.
+class ObjectiveConfig:
+    """L = L_task + eta1 L_coh + eta2 L_token + eta3 L_rec (Eq. 9), and the packing that all of it is taken through.
 
     Attributes:
-        listwise: weight of the ranking term.
-        binary: weight of the calibration term.
-        packing: weight of -log P(evidence stays readable) under the relaxed packer.
+        listwise: weight of the ranking term of L_task.
+        binary: weight of its calibration term.
+        packing: weight of its term -log P(evidence stays readable) under the relaxed packer.
+        eta1: weight of L_coh.
+        eta2: weight of L_token, the expected ratio r_t of Eq. 7; as a constraint it is `budget` that holds it.
+        eta3: weight of L_rec.
+        reconstruction: what L_rec is 1 minus: "bleu" of Eq. 8, or "precision", BLEU without its brevity penalty.
+        candidates: L_rec reconstructs this many turns, those scored highest and the evidence; of a whole long
+            conversation a packed context has a BLEU of 0 in every digit.
         budgets: tokens of the packings; one is drawn a batch.
         temperature: T of the relaxation, in units of probability.
     """
@@ -136,17 +146,52 @@ class LossConfig:
     listwise: float = 1.0
     binary: float = 0.5
     packing: float = 0.25
+    eta1: float = 0.0
+    eta2: float = 0.0
+    eta3: float = 0.0
+    reconstruction: Literal["bleu", "precision"] = "bleu"
+    candidates: int = 32
     budgets: tuple[int, ...] = (256, 512, 1024)
     temperature: float = 0.05
 
     def __post_init__(self) -> None:
-        for name, weight in {"listwise": self.listwise, "binary": self.binary, "packing": self.packing}.items():
-            _require(0 <= weight < math.inf, f"loss.{name}={weight}: give a finite number, 0 or more")
-        _require(self.listwise + self.binary + self.packing > 0, "every loss weight is 0: there is nothing to train")
-        _require(
-            bool(self.budgets) and min(self.budgets) > 0, f"loss.budgets={list(self.budgets)}: give positive tokens"
-        )
-        _require(0 < self.temperature < math.inf, f"loss.temperature={self.temperature}: give a positive finite one")
+        task = {"listwise": self.listwise, "binary": self.binary, "packing": self.packing}
+        for name, weight in {**task, "eta1": self.eta1, "eta2": self.eta2, "eta3": self.eta3}.items():
+            _require(0 <= weight < math.inf, f"objective.{name}={weight}: give a finite number, 0 or more")
+        _require(sum(task.values()) > 0, "every weight of objective's task is 0: there is nothing to train")
+        _require(self.candidates >= 1, f"objective.candidates={self.candidates}: give at least 1")
+        least = min(self.budgets, default=0)
+        _require(least > 0, f"objective.budgets={list(self.budgets)}: give positive tokens")
+        warm = 0 < self.temperature < math.inf
+        _require(warm, f"objective.temperature={self.temperature}: give a positive finite one")
+
+    @property
+    def packs(self) -> bool:
+        """Whether any part needs the packing."""
+        return max(self.packing, self.eta1, self.eta2, self.eta3) > 0
+
+
+@dataclass(frozen=True)
+class BudgetConfig:
+    """How much of the budget a question may use while training, with a multiplier learned by dual ascent.
+
+    Attributes:
+        form: "fixed" uses all of it; "paper" and "prose" are the two signs of Eq. 3, "price" a constant price of a
+            token (see `learned.budget`).
+        target: mean share of the budget that the multiplier is raised to meet.
+        least: least share of the budget a question is given.
+        rate: how far one step moves the multiplier for a relative excess of 1.
+    """
+
+    form: BudgetForm = "fixed"
+    target: float = 0.75
+    least: float = 0.125
+    rate: float = 0.02
+
+    def __post_init__(self) -> None:
+        _require(0 < self.target <= 1, f"budget.target={self.target}: give a share above 0, 1 at most")
+        _require(0 < self.least <= 1, f"budget.least={self.least}: give a share above 0, 1 at most")
+        _require(0 < self.rate < math.inf, f"budget.rate={self.rate}: give a positive finite number")
 
 
 @dataclass(frozen=True)
@@ -224,7 +269,8 @@ class TrainConfig:
     seed: int = 13
     data: DataConfig = field(default_factory=DataConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
-    loss: LossConfig = field(default_factory=LossConfig)
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    budget: BudgetConfig = field(default_factory=BudgetConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     run: RunConfig = field(default_factory=RunConfig)
 

@@ -79,11 +79,46 @@ class ContextBlock(nn.Module):
         return x + self.dropout(self.feed(self.near(x.transpose(1, 2)).transpose(1, 2)))
 
 
-class ContextFusion(nn.Module):
-    """A question-gated linear path over the signals plus a contextual network. -> (Q, N) logits."""
+HOP_FEATURES = 3
 
-    def __init__(self, dim: int, width: int, signals: int, layers: int, kernel: int, dropout: float) -> None:
+
+class SecondHop(nn.Module):
+    """What the turns chosen by a first pass say of the others: an answer's second part often resembles its first and
+    not the question (multi-hop evidence). -> (Q, N, 3).
+
+    The features of a turn are its first logit, its cosine with the mean of the other turns weighted by the first
+    pass's attention, and its greatest cosine with the `count` best of the others, weighted by their probability.
+    """
+
+    def __init__(self, count: int = 8) -> None:
         super().__init__()
+        self.count = count
+        self.scale = nn.Parameter(torch.tensor(1.0))
+
+    def forward(self, vectors: Tensor, logits: Tensor) -> Tensor:
+        """(N, dim) unit vectors and (Q, N) first logits -> (Q, N, HOP_FEATURES)."""
+        attention = torch.softmax(self.scale * logits, dim=-1)
+        mean = attention @ vectors
+        others = (mean @ vectors.T - attention) / (mean.square().sum(-1, keepdim=True) + 1e-6).sqrt()
+        best = functional.pad(logits, (0, self.count), value=-1e4).topk(self.count, dim=-1)
+        cosine = functional.pad(vectors, (0, 0, 0, self.count))[best.indices] @ vectors.T
+        another = best.indices[..., None] != torch.arange(logits.shape[-1], device=logits.device)
+        nearest = (torch.sigmoid(best.values)[..., None] * cosine * another).amax(1)
+        return torch.stack([logits / 4, _standardise(others), _standardise(nearest)], dim=-1)
+
+
+class ContextFusion(nn.Module):
+    """A question-gated linear path over the signals plus a contextual network. -> (Q, N) logits.
+
+    With two hops a second such network corrects the first one's logits in the light of what they choose.
+    """
+
+    def __init__(
+        self, dim: int, width: int, signals: int, layers: int, kernel: int, dropout: float, hops: int = 1
+    ) -> None:
+        super().__init__()
+        self.hop = SecondHop() if hops > 1 else None
+        self.again = ContextFusion(dim, width, signals + HOP_FEATURES, layers, kernel, dropout) if hops > 1 else None
         self.query = nn.Linear(dim, width)
         self.gate = nn.Linear(dim, signals)
         self.linear = nn.Linear(signals, 1)
@@ -92,8 +127,14 @@ class ContextFusion(nn.Module):
         self.output = nn.Linear(width, 1)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, mixed: Tensor, queries: Tensor, features: Tensor) -> Tensor:
-        """(N, D), (Q, dim), (Q, N, S + C) -> (Q, N)."""
+    def forward(self, vectors: Tensor, mixed: Tensor, queries: Tensor, features: Tensor) -> Tensor:
+        """(N, dim), (N, D), (Q, dim), (Q, N, S + C) -> (Q, N)."""
+        first = self._pass(mixed, queries, features)
+        if self.hop is None or self.again is None:
+            return first
+        return first + self.again(vectors, mixed, queries, torch.cat([features, self.hop(vectors, first)], dim=-1))
+
+    def _pass(self, mixed: Tensor, queries: Tensor, features: Tensor) -> Tensor:
         count, n, _ = features.shape
         query = self.query(queries)[:, None]
         together = (mixed[None] * query, mixed.expand(count, n, -1), query.expand(count, n, -1))

@@ -46,6 +46,7 @@ class FoveateConfig(PreTrainedConfig):
     mixer_layers: int = 1
     context_layers: int = 2
     context_kernel: int = 7
+    hops: int = 1
     dropout: float = 0.2
     max_length: int = 128
     calibration_scale: float = 1.0
@@ -105,7 +106,7 @@ class FoveateModel(PreTrainedModel):
         features = torch.cat([signals, cosine_features(vectors, queries)], dim=-1)
         if isinstance(self.head, LinearFusion):
             return self.head(features)
-        return self.head(mixed, queries, features)
+        return self.head(vectors, mixed, queries, features)
 
     def forward(
         self,
@@ -138,7 +139,7 @@ def _build_head(config: FoveateConfig, dim: int, features: int) -> Head:
             return CosineHead()
         case "mlp":
             return ContextFusion(
-                dim, config.width, features, config.context_layers, config.context_kernel, config.dropout
+                dim, config.width, features, config.context_layers, config.context_kernel, config.dropout, config.hops
             )
         case other:
             raise ValueError(f"fusion={other!r}: linear, mlp or cosine")
@@ -162,6 +163,7 @@ def build_model(config: ModelConfig) -> FoveateModel:
             mixer_layers=config.mixer_layers,
             context_layers=config.context_layers,
             context_kernel=config.context_kernel,
+            hops=config.hops,
             dropout=config.dropout,
             max_length=config.encoder.max_length,
             trained_on=[] if past is None else past.trained_on,

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 
 class Selection(NamedTuple):
@@ -63,6 +64,53 @@ def relaxed_selection(
     price = _newton_step(value, cost, budget, temperature, price)
     prob = _probabilities(value, cost, price, temperature)
     return Selection(prob, price, expected_tokens(prob, cost))
+
+
+class Packed(NamedTuple):
+    """Turns of one conversation under the relaxed packer.
+
+    Attributes:
+        prob: (Q, N, K) probability of DROP, FULL and, with two costs, COMPRESSED.
+        retained: (Q, N) expected share of the turn that stays readable.
+        cost: (Q,) expected tokens.
+    """
+
+    prob: Tensor
+    retained: Tensor
+    cost: Tensor
+
+
+def packed_turns(
+    logits: Tensor,
+    cost: Tensor,
+    budget: Tensor,
+    temperature: float,
+    retention: Tensor | None = None,
+    price: float = 0.0,
+) -> Packed:
+    """The packing of turns whose value is the probability that they are needed.
+
+    Args:
+        logits: (Q, N); the value of FULL is their sigmoid.
+        cost: (N,) or (N, 2) tokens of FULL and, where given, COMPRESSED.
+        budget: (Q,) tokens.
+        temperature: of the relaxation.
+        retention: (N,) share of the turn that COMPRESSED carries, by which its value falls; required with two costs.
+        price: value a token must be worth even where the budget has room: the multiplier of a mean cost.
+    """
+    value = torch.sigmoid(logits)
+    columns = [torch.zeros_like(value), value]
+    readable = torch.tensor([0.0, 1.0], dtype=value.dtype, device=value.device).expand(*value.shape, 2)
+    cost = cost[:, None] if cost.ndim == 1 else cost
+    if cost.shape[1] == 2:
+        if retention is None:
+            raise ValueError("two costs a turn need the retention of the compressed form")
+        columns.append(value * retention)
+        readable = torch.cat([readable, retention.expand_as(value)[..., None]], dim=-1)
+    costs = functional.pad(cost.to(value.dtype), (1, 0)).expand(*value.shape, -1)
+    net = torch.stack(columns, dim=-1) - price * costs
+    found = relaxed_selection(net, costs, budget.to(value.dtype), temperature)
+    return Packed(found.prob, (found.prob * readable).sum(-1), found.cost)
 
 
 def expected_tokens(prob: Tensor, cost: Tensor) -> Tensor:

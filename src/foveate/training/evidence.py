@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,11 @@ from foveate.core.render import TranscriptRenderer
 from foveate.core.tiers import Tier
 from foveate.core.tokens import TokenCounter
 from foveate.learned.model import FoveateModel, Fresh
-from foveate.learned.objective.task import binary_loss, listwise_loss, packing_loss
 from foveate.metrics.calibration import calibration
 from foveate.signals.batches import Windows, length_batches, pad
 from foveate.signals.features import SIGNAL_NAMES, standardise
 from foveate.training.examples import Encode, Example
+from foveate.training.objective import Objective
 from foveate.training.stage import Batch, LossParts
 
 BUDGETS = (256, 512, 1024, 2048)
@@ -54,6 +54,7 @@ class EvidenceStage:
         self.config, self.model = config, model
         self._windows, self._encode, self._counter = windows, encode, counter
         self.train, self.validation = train, validation
+        self.objective = Objective(config)
         self._encoder_trains = config.model.encoder.tune != "frozen"
         self._builders: dict[str, ContextBuilder] = {}
 
@@ -84,24 +85,18 @@ class EvidenceStage:
         device = self.model.device
         arrays = (example.vectors, example.queries[rows], example.signals[rows], example.evidence[rows], example.cost)
         *inputs, evidence, cost = (torch.from_numpy(x).to(device) for x in arrays)
+        texts = example.turn_texts
         fresh = self._fresh(example, rows, step) if self._encoder_trains else None
         logits = model(*inputs, fresh)
         if fresh is not None and self.config.model.fusion == "cosine":
             # Vectors of an older encoder are no rivals: it would learn to leave their neighbourhood.
             logits, evidence, cost = logits[:, fresh.turns], evidence[:, fresh.turns], cost[fresh.turns]
-        return self._parts(logits, evidence, cost, step)
+            texts = [texts[i] for i in fresh.turns.tolist()]
+        total, parts = self.objective.parts(logits, evidence, cost, texts, None, step)
+        return LossParts(total, {name: part.detach() for name, part in parts.items()}, len(rows))
 
-    def _parts(self, logits: Tensor, evidence: Tensor, cost: Tensor, step: int) -> LossParts:
-        weights = self.config.loss
-        parts = {"listwise": listwise_loss(logits, evidence).sum(), "binary": binary_loss(logits, evidence).sum()}
-        total = weights.listwise * parts["listwise"] + weights.binary * parts["binary"]
-        if weights.packing:
-            budget = weights.budgets[
-                int(np.random.default_rng((self.config.seed, step)).integers(len(weights.budgets)))
-            ]
-            parts["packing"] = packing_loss(logits, evidence, cost, budget, weights.temperature).sum()
-            total = total + weights.packing * parts["packing"]
-        return LossParts(total, {name: part.detach() for name, part in parts.items()}, len(evidence))
+    def after_step(self, means: Mapping[str, float]) -> None:
+        self.objective.after_step(means)
 
     def _fresh(self, example: Example, rows: list[int], step: int) -> Fresh:
         """The questions, their evidence and turns like them, to be encoded with gradients."""
@@ -183,15 +178,14 @@ class EvidenceStage:
         return {"ece": found.ece, "scale": scale, "shift": shift} | {f"erb_mean_{p}": recall[p] for p in policies}
 
     def state_dict(self) -> dict[str, Any]:
-        if not self._encoder_trains:
-            return {}
-        return {e.conversation.id: (torch.from_numpy(e.vectors), torch.from_numpy(e.queries)) for e in self.train}
+        vectors = {e.conversation.id: (torch.from_numpy(e.vectors), torch.from_numpy(e.queries)) for e in self.train}
+        return {"objective": self.objective.state_dict()} | ({"vectors": vectors} if self._encoder_trains else {})
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for example in self.train:
-            if example.conversation.id in state:
-                vectors, queries = state[example.conversation.id]
-                example.vectors, example.queries = vectors.numpy(), queries.numpy()
+        self.objective.load_state_dict(state["objective"])
+        for example in self.train if self._encoder_trains else ():
+            vectors, queries = state["vectors"][example.conversation.id]
+            example.vectors, example.queries = vectors.numpy(), queries.numpy()
 
 
 def fresh_turns(example: Example, rows: list[int], most: int, rng: np.random.Generator) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -44,6 +44,10 @@ class Stage(Protocol):
 
     def loss(self, model: nn.Module, batch: Batch, step: int) -> LossParts:
         """`model` may be wrapped for data parallelism; `step` seeds what is drawn for the batch."""
+        ...
+
+    def after_step(self, means: Mapping[str, float]) -> None:
+        """Moves what is not moved by gradients; `means` are the parts of the step over all processes, a unit each."""
         ...
 
     def start_epoch(self, epoch: int) -> None:

@@ -166,6 +166,7 @@ class Trainer:
             self.optimizer.step()
             self.schedule.step()
             self.optimizer.zero_grad(set_to_none=True)
+            self.stage.after_step(means)
             at.step, at.batch = at.step + 1, at.batch + 1
             self._boundary = _random_state()
             self._log(means, float(norm or 0.0))

@@ -8,17 +8,14 @@ Three terms, each a mean-able sum over questions:
 - packing: -log P(evidence turn stays readable) under the relaxed packer of `learned.selection`, FULL counting whole and
   COMPRESSED by the share of the turn it still carries.
 
-Shapes:  Q questions, N turns of one conversation, K options (DROP, FULL[, COMPRESSED]).
+Shapes:  Q questions, N turns of one conversation.
 Every question must have evidence; the caller leaves others out.
 """
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch.nn import functional
-
-from foveate.learned.selection import relaxed_selection
 
 
 def listwise_loss(logits: Tensor, evidence: Tensor) -> Tensor:
@@ -35,33 +32,14 @@ def binary_loss(logits: Tensor, evidence: Tensor) -> Tensor:
     return total / evidence.sum(-1).clamp(max=3)
 
 
-def packing_loss(
-    logits: Tensor, evidence: Tensor, cost: Tensor, budget: float, temperature: float, retention: Tensor | None = None
-) -> Tensor:
-    """-log of the probability that evidence stays readable when the packer has `budget` tokens.
+def packing_loss(retained: Tensor, evidence: Tensor) -> Tensor:
+    """-log of the probability that evidence stays readable.
 
     Args:
-        logits: (Q, N); the value of FULL is their sigmoid.
+        retained: (Q, N) expected readable share of each turn, of `learned.selection.packed_turns`.
         evidence: (Q, N) 0/1.
-        cost: (N,) or (N, 2) tokens of FULL and, where given, COMPRESSED.
-        budget: tokens; the same for every question.
-        temperature: of the relaxation.
-        retention: (N,) share of the turn that COMPRESSED carries; required with two costs.
 
     Returns:
         (Q,) mean over a question's evidence turns.
     """
-    value = torch.sigmoid(logits)
-    columns = [torch.zeros_like(value), value]
-    readable = torch.tensor([0.0, 1.0], dtype=value.dtype, device=value.device).expand(*value.shape, 2)
-    cost = cost[:, None] if cost.ndim == 1 else cost
-    if cost.shape[1] == 2:
-        if retention is None:
-            raise ValueError("two costs a turn need the retention of the compressed form")
-        columns.append(value * retention)
-        readable = torch.cat([readable, retention.expand_as(value)[..., None]], dim=-1)
-    costs = functional.pad(cost.to(value.dtype), (1, 0)).expand(*value.shape, -1)
-    budgets = value.new_full((value.shape[0],), float(budget))
-    prob = relaxed_selection(torch.stack(columns, dim=-1), costs, budgets, temperature).prob
-    kept = (prob * readable).sum(-1).clamp(min=1e-6)
-    return -(kept.log() * evidence).sum(-1) / evidence.sum(-1)
+    return -(retained.clamp(min=1e-6).log() * evidence).sum(-1) / evidence.sum(-1)

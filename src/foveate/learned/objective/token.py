@@ -1,10 +1,11 @@
-"""L_token of Eq. 4: what a packed context costs, as a price or as a constraint.
+"""L_token of Eq. 4: what a packed context costs, as a penalty or as a constraint.
 
-As a price it is the expected ratio r_t of Eq. 7, weighted by eta2. As a constraint, the mean cost is held to a target
-by a multiplier that dual ascent raises while the mean is above it and lowers, to 0 at least, while it is below: nobody
-has to guess eta2 (Boyd & Vandenberghe, Convex Optimization, ch. 5; for learned budgets, Achiam et al. 2017).
+As a penalty it is the expected ratio r_t of Eq. 7, weighted by eta2. As a constraint, the mean cost over questions is
+held to a target by a multiplier that dual ascent raises while the mean is above it and lowers, to 0 at least, while it
+is below: nobody has to guess eta2 (Boyd & Vandenberghe, Convex Optimization, ch. 5; Achiam et al. 2017). The
+multiplier is the lambda of Eq. 3, or the price of a token inside the packer (`learned.budget`).
 
-The expected tokens are `learned.selection.Selection.cost`.
+The expected tokens are `learned.selection.Packed.cost`.
 
 Shapes:  Q questions.
 """
@@ -53,10 +54,6 @@ class DualMultiplier:
     def __post_init__(self) -> None:
         if not self.rate > 0 or self.value < 0:
             raise ValueError(f"rate={self.rate}, value={self.value}: give a positive rate and a value of 0 or more")
-
-    def loss(self, expected: Tensor, target: float) -> Tensor:
-        """(Q,) expected tokens -> (Q,) the Lagrangian term; the multiplier is a constant in it."""
-        return self.value * excess(expected, target)
 
     def ascend(self, mean: float, target: float) -> float:
         """One step of dual ascent on the measured mean cost; returns the new value."""
