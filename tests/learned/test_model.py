@@ -134,7 +134,7 @@ def test_top_layers_the_encoder_does_not_have_are_refused() -> None:
 
 
 def test_lora_trains_small_adapters_that_begin_as_nothing() -> None:
-    adapted = prepare(encoder(), EncoderConfig(tune="lora", lora_rank=2))
+    adapted = prepare(encoder(), EncoderConfig(tune="lora", lora_rank=2, top_layers=2))
     names = trains(adapted)
     assert names
     assert all("lora_" in name for name in names)
@@ -143,7 +143,7 @@ def test_lora_trains_small_adapters_that_begin_as_nothing() -> None:
 
 
 def test_merged_adapters_give_the_same_vectors() -> None:
-    adapted = prepare(encoder(), EncoderConfig(tune="lora", lora_rank=2)).eval()
+    adapted = prepare(encoder(), EncoderConfig(tune="lora", lora_rank=2, top_layers=2)).eval()
     with torch.no_grad():
         for name, parameter in adapted.named_parameters():
             if "lora_" in name:

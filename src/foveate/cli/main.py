@@ -2,6 +2,7 @@
 
 A verb is a module `foveate.cli.<verb>` with `configure(parser)`, which adds its arguments, and `run(args)`, which
 returns the exit code. One that sets `ALLOW_EXTRA = True` gets the arguments it does not know as the list `args.extra`.
+One with `PARTS`, names and what they do, leaves `foveate <verb> <part> ...` to the module `foveate.cli.<verb>_<part>`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 
 from foveate import __version__
@@ -51,11 +52,21 @@ def top_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def parse(verb: str, module: ModuleType, arguments: Sequence[str]) -> argparse.Namespace:
+def find(verb: str, arguments: Sequence[str]) -> tuple[str, str, ModuleType, Sequence[str]]:
+    """What is called, what it does, its module and the arguments left: `evaluate nli` is a verb of its own."""
+    module = importlib.import_module(f"foveate.cli.{verb}")
+    parts: Mapping[str, str] = vars(module).get("PARTS", {})
+    if not arguments or arguments[0] not in parts:
+        return verb, VERBS[verb], module, arguments
+    part = arguments[0]
+    return f"{verb} {part}", parts[part], importlib.import_module(f"foveate.cli.{verb}_{part}"), arguments[1:]
+
+
+def parse(called: str, does: str, module: ModuleType, arguments: Sequence[str]) -> argparse.Namespace:
     """The verb's arguments, read by the parser that its module configures."""
     parser = argparse.ArgumentParser(
-        prog=f"foveate {verb}",
-        description=VERBS[verb],
+        prog=f"foveate {called}",
+        description=does,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -108,8 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 2
     verb = parser.parse_args(arguments[:1]).verb
-    module = importlib.import_module(f"foveate.cli.{verb}")
-    return guarded(module.run, parse(verb, module, arguments[1:]))
+    called, does, module, rest = find(verb, arguments[1:])
+    return guarded(module.run, parse(called, does, module, rest))
 
 
 if __name__ == "__main__":

@@ -58,8 +58,8 @@ class EncoderConfig:
 
     Attributes:
         name: "minilm" (packaged all-MiniLM-L6-v2), a folder, a hub id, or a finished run, whose encoder is taken.
-        tune: "frozen" trains none of it, "top" the last `top_layers` layers, "lora" adapters, "full" everything.
-        top_layers: layers that train with `tune: top`.
+        tune: "frozen" trains none of it, "top" the last layers, "lora" adapters of the last layers, "full" everything.
+        top_layers: how many of the last layers "top" and "lora" reach.
         lora_rank: rank of the adapters; alpha is twice the rank.
         lora_dropout: dropout inside the adapters.
         max_length: tokens a window; longer turns are the mean of their windows.
@@ -99,6 +99,8 @@ class ModelConfig:
         context_kernel: turns such a layer sees, odd.
         hops: 1 scores every turn with its neighbours; 2 scores again in the light of what the first pass chose.
         dropout: between layers.
+        lexical: whether the word-matching signals are read.
+        half_life: turns after which the recency signal halves when training begins; it is learned from there.
     """
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
@@ -110,8 +112,11 @@ class ModelConfig:
     context_kernel: int = 7
     hops: int = 1
     dropout: float = 0.2
+    lexical: bool = True
+    half_life: float = 12.0
 
     def __post_init__(self) -> None:
+        _require(0 < self.half_life < math.inf, f"model.half_life={self.half_life}: give a positive number of turns")
         _require(self.width >= 8 and self.width % 4 == 0, f"model.width={self.width}: give a multiple of 4, at least 8")
         _require(self.context_kernel % 2 == 1, f"model.context_kernel={self.context_kernel}: give an odd number")
         _require(self.hops in (1, 2), f"model.hops={self.hops}: give 1 or 2")

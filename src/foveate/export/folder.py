@@ -3,6 +3,8 @@
 README.md           the model card
 foveate.json        the contract with serving: sizes, signals, policy, parity, sha256 of the other files
 encoder.onnx        token ids, mask -> unit vectors           (encoder.int8.onnx beside it where asked for)
+encoder.deltas.safetensors                                    in a slim export, whose graph and safetensors then hold
+                                                              no weights of the encoder: its differences from the base
 mixer.onnx          turn vectors -> mixed vectors
 head.onnx           vectors, mixed, question, signals -> probability
 model.safetensors, config.json, tokenizer.json                the same model for torch
@@ -25,6 +27,7 @@ from foveate.export.card import model_card
 from foveate.export.graphs import export_graphs
 from foveate.export.parity import FP32_TOLERANCE, INT8_AGREEMENT, Parity, compare, probe
 from foveate.export.quantize import quantize_encoder
+from foveate.export.slim import slim as take_out
 from foveate.learned.model import FoveateModel
 from foveate.learned.scorer import TorchVectorModel, load_model
 from foveate.serving.onnx_scorer import FORMAT, MANIFEST, OnnxVectorModel, Precision
@@ -32,13 +35,16 @@ from foveate.serving.onnx_scorer import FORMAT, MANIFEST, OnnxVectorModel, Preci
 NOT_A_FILE_OF_THE_EXPORT = (MANIFEST, "README.md")
 
 
-def export(run: Path, out: Path, *, int8: bool = True, say: Callable[[str], None] = print) -> dict[str, Parity]:
+def export(
+    run: Path, out: Path, *, int8: bool = True, slim: bool = False, say: Callable[[str], None] = print
+) -> dict[str, Parity]:
     """Write the export folder and check it against the torch model before it gets its name.
 
     Args:
         run: a run folder of `foveate train`, or a saved model folder.
         out: the folder to make; it must not exist, or be an earlier export.
         int8: whether to add an int8 encoder.
+        slim: whether to leave the packaged encoder's weights out and write the differences from them; no int8 then.
         say: prints a line of progress.
 
     Returns:
@@ -59,15 +65,16 @@ def export(run: Path, out: Path, *, int8: bool = True, say: Callable[[str], None
         model.save_pretrained(building)
         tokenizer.save(str(building / "tokenizer.json"))
         export_graphs(model, building)
-        if int8:
+        extra = take_out(model, building) if slim else {}
+        if int8 and not slim:
             say("quantising the encoder to int8")
             quantize_encoder(building / "encoder.onnx", building / "encoder.int8.onnx")
-        _write_manifest(building, _contract(name, model, {}, 0))
+        _write_manifest(building, _contract(name, model, {}, 0) | extra)
         say("comparing with the torch model")
-        found = _parities(reference, building, ["fp32", "int8"] if int8 else ["fp32"])
+        found = _parities(reference, building, ["fp32", "int8"] if int8 and not slim else ["fp32"])
         _judge(found, building, say)
         questions = next(iter(found.values())).questions
-        manifest = _contract(name, model, {k: asdict(v) for k, v in found.items()}, questions)
+        manifest = _contract(name, model, {k: asdict(v) for k, v in found.items()}, questions) | extra
         _write_manifest(building, manifest)
         card = model_card(name, manifest, model.config.trained_on or [], encoder, result)
         (building / "README.md").write_text(card, encoding="utf-8")

@@ -121,29 +121,29 @@ def merged(encoder: nn.Module) -> nn.Module:
 
 
 def _thaw_top(encoder: PreTrainedModel, count: int) -> nn.Module:
-    layers = _layers(encoder)
-    if count > len(layers):
-        raise ConfigError(f"model.encoder.top_layers={count}: this encoder has {len(layers)} layers")
     encoder.requires_grad_(False)
-    layers[-count:].requires_grad_(True)
+    for layer in _top_layers(encoder, count):
+        layer.requires_grad_(True)
     return encoder
 
 
-def _layers(encoder: PreTrainedModel) -> nn.ModuleList:
+def _top_layers(encoder: PreTrainedModel, count: int) -> list[nn.Module]:
     lists = [m for m in encoder.modules() if isinstance(m, nn.ModuleList)]
     if not lists:
-        raise ConfigError(f"model.encoder.tune=top: {type(encoder).__name__} has no list of layers; use full or lora")
-    return max(lists, key=len)
+        raise ConfigError(f"model.encoder.tune: {type(encoder).__name__} has no list of layers; use full")
+    layers = list(max(lists, key=len))
+    if count > len(layers):
+        raise ConfigError(f"model.encoder.top_layers={count}: this encoder has {len(layers)} layers")
+    return layers[-count:]
 
 
 def _with_lora(encoder: PreTrainedModel, config: EncoderConfig) -> nn.Module:
     from peft import LoraConfig, get_peft_model
 
+    inside = {id(module) for layer in _top_layers(encoder, config.top_layers) for module in layer.modules()}
+    linear = [name for name, m in encoder.named_modules() if isinstance(m, nn.Linear) and id(m) in inside]
     lora = LoraConfig(
-        r=config.lora_rank,
-        lora_alpha=2 * config.lora_rank,
-        lora_dropout=config.lora_dropout,
-        target_modules="all-linear",
+        r=config.lora_rank, lora_alpha=2 * config.lora_rank, lora_dropout=config.lora_dropout, target_modules=linear
     )
     return get_peft_model(encoder, lora)
 

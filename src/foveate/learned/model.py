@@ -8,6 +8,7 @@ Shapes:  N turns of one conversation, Q questions about it, T tokens, dim encode
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -18,7 +19,9 @@ from foveate.config.schema import ModelConfig
 from foveate.learned.encoder import load_encoder, pool, prepare
 from foveate.learned.heads import COSINE_FEATURES, ContextFusion, CosineHead, LinearFusion, cosine_features
 from foveate.learned.mixer import Mixer
-from foveate.signals.features import SIGNAL_NAMES
+from foveate.signals.features import HALF_LIFE, SIGNAL_NAMES, STANDARDISED
+
+_RECENCY = SIGNAL_NAMES.index("recency")
 
 Head = ContextFusion | LinearFusion | CosineHead
 
@@ -32,6 +35,8 @@ class FoveateConfig(PreTrainedConfig):
         max_length: tokens an encoder window.
         calibration_scale, calibration_shift: probability = sigmoid(scale * logit + shift), fitted on validation data.
         policy: the packing policy that did best on validation data.
+        lexical: whether the word-matching signals are read; without them the head has vectors and plain signals only.
+        half_life: turns after which the recency signal halves when training begins; it is learned from there.
         trained_on, chosen_on: sources of all the data that trained it, and of the validation data that chose its
             checkpoints, those of an encoder it started from included; "locomo:1" is what P1 fold 1 trains on.
     """
@@ -48,6 +53,8 @@ class FoveateConfig(PreTrainedConfig):
     context_kernel: int = 7
     hops: int = 1
     dropout: float = 0.2
+    lexical: bool = True
+    half_life: float = HALF_LIFE
     max_length: int = 128
     calibration_scale: float = 1.0
     calibration_shift: float = 0.0
@@ -86,6 +93,9 @@ class FoveateModel(PreTrainedModel):
         features = len(config.signal_names or SIGNAL_NAMES) + COSINE_FEATURES
         self.mixer = Mixer(self.dim, config.width, config.mixer_window, config.mixer_layers, config.dropout)
         self.head: Head = _build_head(config, self.dim, features)
+        self.log_half_life = nn.Parameter(torch.tensor(math.log(config.half_life)))
+        self.mixer.requires_grad_(isinstance(self.head, ContextFusion))
+        self.log_half_life.requires_grad_(not isinstance(self.head, CosineHead))
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
@@ -100,10 +110,10 @@ class FoveateModel(PreTrainedModel):
         return self.mixer(vectors)
 
     def fuse(self, vectors: Tensor, mixed: Tensor, queries: Tensor, signals: Tensor) -> Tensor:
-        """(N, dim), (N, D), (Q, dim), (Q, N, S) -> (Q, N) logits."""
+        """(N, dim), (N, D), (Q, dim), (Q, N, S) -> (Q, N) logits; only the contextual head reads the mixed vectors."""
         if isinstance(self.head, CosineHead):
             return self.head(vectors, queries)
-        features = torch.cat([signals, cosine_features(vectors, queries)], dim=-1)
+        features = torch.cat([self._read(signals), cosine_features(vectors, queries)], dim=-1)
         if isinstance(self.head, LinearFusion):
             return self.head(features)
         return self.head(vectors, mixed, queries, features)
@@ -124,7 +134,17 @@ class FoveateModel(PreTrainedModel):
             encoded = torch.cat([self.encode(ids, mask) for ids, mask in fresh.batches])[fresh.order]
             count = len(fresh.turns)
             vectors, queries = vectors.index_copy(0, fresh.turns, encoded[:count]), encoded[count:]
-        return self.fuse(vectors, self.mix(vectors), queries, signals)
+        mixed = self.mix(vectors) if isinstance(self.head, ContextFusion) else vectors[:, :0]
+        return self.fuse(vectors, mixed, queries, signals)
+
+    def _read(self, signals: Tensor) -> Tensor:
+        """The signals as the head reads them: 0.5^(k/h) with the learned h, words only where they are wanted."""
+        before, recency, after = signals.split([_RECENCY, 1, signals.shape[-1] - _RECENCY - 1], dim=-1)
+        if not self.config.lexical:
+            words, rest = before.split([len(STANDARDISED), _RECENCY - len(STANDARDISED)], dim=-1)
+            before = torch.cat([0 * words, rest], dim=-1)
+        recency = recency.clamp(min=1e-30) ** (HALF_LIFE / self.log_half_life.exp())
+        return torch.cat([before, recency, after], dim=-1)
 
     def probability(self, logits: Tensor) -> Tensor:
         """Calibrated probability that a turn is needed."""
@@ -165,6 +185,8 @@ def build_model(config: ModelConfig) -> FoveateModel:
             context_kernel=config.context_kernel,
             hops=config.hops,
             dropout=config.dropout,
+            lexical=config.lexical,
+            half_life=config.half_life,
             max_length=config.encoder.max_length,
             trained_on=[] if past is None else past.trained_on,
             chosen_on=[] if past is None else past.chosen_on,

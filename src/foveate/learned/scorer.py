@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModel
 
@@ -18,6 +19,7 @@ from foveate.core.protocols import PolicyName
 from foveate.learned.encoder import MODEL_FOLDER
 from foveate.learned.model import FoveateModel
 from foveate.signals.batches import Ids, Windows, encode_texts
+from foveate.signals.deltas import DELTAS, restored
 from foveate.signals.features import SIGNAL_NAMES
 from foveate.signals.lexical import Floats
 from foveate.signals.vectors import VectorScorer
@@ -68,12 +70,24 @@ def load_model(folder: Path) -> tuple[FoveateModel, Any]:
         )
     tokenizer = _loaded(saved / "tokenizer.json", lambda: Tokenizer.from_file(str(saved / "tokenizer.json")))
     config = _loaded(saved / "config.json", lambda: AutoConfig.from_pretrained(saved))
-    model = _loaded(saved / "model.safetensors", lambda: AutoModel.from_pretrained(saved, config=config))
+    if (saved / DELTAS).is_file():
+        model = _loaded(saved / "model.safetensors", lambda: _from_deltas(saved, config))
+    else:
+        model = _loaded(saved / "model.safetensors", lambda: AutoModel.from_pretrained(saved, config=config))
     if not isinstance(model, FoveateModel):
         raise CheckpointError(f"{saved} holds a {type(model).__name__}, not a foveate model")
     if list(model.config.signal_names or ()) != list(SIGNAL_NAMES):
         raise CheckpointError(f"{saved} was trained on other signals than this version computes: train it again")
     return model, tokenizer
+
+
+def _from_deltas(folder: Path, config: Any) -> FoveateModel:
+    """The model of a slim export: its own heads, and the encoder from the packaged base and the differences."""
+    model = FoveateModel(config)
+    tensors = restored(folder)
+    encoder = {f"encoder.{name}": torch.from_numpy(tensors[name]) for name in model.encoder.state_dict()}
+    model.load_state_dict(encoder | load_file(folder / "model.safetensors"))
+    return model
 
 
 def _loaded(path: Path, load: Callable[[], Any]) -> Any:

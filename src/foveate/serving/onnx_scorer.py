@@ -15,6 +15,7 @@ from foveate.core.errors import CheckpointError, MissingExtraError
 from foveate.core.files import sha256
 from foveate.core.protocols import PolicyName
 from foveate.signals.batches import Ids, Windows, encode_texts
+from foveate.signals.deltas import DELTAS, initializers, restored
 from foveate.signals.features import SIGNAL_NAMES
 from foveate.signals.lexical import Floats
 from foveate.signals.vectors import VectorScorer
@@ -58,9 +59,9 @@ class OnnxVectorModel:
         self.dim, self.width, self.reach = manifest["dim"], manifest["width"], manifest["reach"]
         self.policy: PolicyName = manifest["policy"]
         self._windows = Windows(Tokenizer.from_file(str(folder / "tokenizer.json")), manifest["max_length"])
-        self._encoder, self._mixer, self._head = (
-            _session(folder / name, threads) for name in (ENCODERS[precision], "mixer.onnx", "head.onnx")
-        )
+        weights = _weights(folder, manifest)
+        self._encoder = _session(folder / ENCODERS[precision], threads, weights)
+        self._mixer, self._head = (_session(folder / name, threads) for name in _SHARED[1:])
         for key, graph in (("dim", self._encoder), ("width", self._mixer)):
             made = graph.get_outputs()[0].shape[-1]
             if isinstance(made, int) and made != manifest[key]:
@@ -126,7 +127,8 @@ def read_manifest(folder: Path, precision: Precision | None = None) -> Mapping[s
     if precision is not None and ENCODERS[precision] not in files:
         raise CheckpointError(f"{folder} has no {precision} encoder: export it again with {precision}")
     encoders = [ENCODERS[precision]] if precision else [name for name in ENCODERS.values() if name in files]
-    for name in (*encoders, *_SHARED):
+    slim = (DELTAS,) if "weights" in manifest else ()
+    for name in (*encoders, *slim, *_SHARED):
         if name not in files:
             raise CheckpointError(f"{path}: files does not list {name}: {_AGAIN}")
         _check_file(folder / name, files[name])
@@ -134,7 +136,8 @@ def read_manifest(folder: Path, precision: Precision | None = None) -> Mapping[s
 
 
 def _check_values(path: Path, manifest: Mapping[str, Any]) -> None:
-    for key, (kind, what) in _TYPES.items():
+    slim = {"weights": (dict, "a table")} if "weights" in manifest else {}
+    for key, (kind, what) in {**_TYPES, **slim}.items():
         if key not in manifest:
             raise CheckpointError(f"{path}: {key} is missing: {_AGAIN}")
         value = manifest[key]
@@ -152,7 +155,14 @@ def _check_file(path: Path, expected: object) -> None:
         raise CheckpointError(f"{path} is missing or damaged (sha256 differs): {_AGAIN}")
 
 
-def _session(path: Path, threads: int) -> Any:
+def _weights(folder: Path, manifest: Mapping[str, Any]) -> Mapping[str, Floats]:
+    """What a slim export's encoder graph lacks; nothing for others."""
+    if "weights" not in manifest:
+        return {}
+    return initializers(manifest["weights"], restored(folder))
+
+
+def _session(path: Path, threads: int, weights: Mapping[str, Floats] | None = None) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
@@ -160,4 +170,8 @@ def _session(path: Path, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    if not weights:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    values = [onnxruntime.OrtValue.ortvalue_from_numpy(tensor) for tensor in weights.values()]
+    options.add_external_initializers(list(weights), values)
+    return onnxruntime.InferenceSession(path.read_bytes(), options, providers=["CPUExecutionProvider"])

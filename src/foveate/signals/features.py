@@ -45,6 +45,8 @@ PLAIN = (
     "has_media",
 )
 SIGNAL_NAMES = STANDARDISED + PLAIN
+HALF_LIFE = 12.0
+"""Turns, of the recency signal (AFM section 3.2); a trained scorer reads the signal with a half-life of its own."""
 
 _ASKS_WHEN = re.compile(r"\b(?:when|what (?:date|day|month|year|time)|how long|since)\b", re.IGNORECASE)
 _ASKS_NUMBER = re.compile(r"\bhow (?:many|much|often|old|long|far)\b", re.IGNORECASE)
@@ -58,7 +60,7 @@ class SignalIndex:
         date_scale: days after which the date signal halves.
     """
 
-    def __init__(self, half_life: float = 12.0, date_scale: float = 30.0) -> None:
+    def __init__(self, half_life: float = HALF_LIFE, date_scale: float = 30.0) -> None:
         self.half_life, self.date_scale = half_life, date_scale
         self.lexical = LexicalIndex()
         self._fixed = Growing(6)
