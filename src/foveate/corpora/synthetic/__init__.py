@@ -3,7 +3,8 @@
 A conversation is 8 to 20 sessions over months between two friends (or a person and an assistant). Each session strings
 threads together: news on a topic told in one of several ways, answers that lean on the question before them, the same
 topic again without its facts, the other speaker's or a third person's version of it, values that are replaced later,
-and small talk. Every statement remembers its turns, so a question's evidence is exact by construction
+words of the last turn or of its picture taken up again, a second matter at the end of a turn, and small talk. Each
+speaker has a voice and a few companions who come back. Every statement remembers its turns, so a question's evidence is exact by construction
 (`synthetic.questions`). The phrases lie in `bank/`; the words of a question are not those of the
 statement, so that looking for equal words is not enough.
 
@@ -21,7 +22,7 @@ from foveate.core.schema import Conversation
 from foveate.corpora.store import read, write
 from foveate.corpora.synthetic import bank
 from foveate.corpora.synthetic.questions import ask
-from foveate.corpora.synthetic.session import Session
+from foveate.corpora.synthetic.session import VOICES, Session
 from foveate.corpora.synthetic.world import Person, World
 
 __all__ = ["Shape", "generate", "read", "write"]
@@ -80,4 +81,5 @@ def _people(rng: Random, shape: Shape) -> tuple[Person, Person]:
         kinds[1] = "helper"
     first = rng.choice(names[kinds[0]])
     second = rng.choice([name for name in names[kinds[1]] if name != first])
-    return Person(first, kinds[0], "user"), Person(second, kinds[1], "assistant")
+    voices = rng.choice(VOICES), "plain" if kinds[1] == "helper" else rng.choice(VOICES)
+    return Person(first, kinds[0], "user", voices[0]), Person(second, kinds[1], "assistant", voices[1])

@@ -33,11 +33,13 @@ class Moment:
         phrase: what is said: "last Saturday".
         answer: what it means: "6 May 2023".
         months: the months it may fall in: "May 2023"; two where it cannot be told.
+        day: the day itself where the phrase tells it.
     """
 
     phrase: str
     answer: str
     months: tuple[str, ...]
+    day: date | None = None
 
     @property
     def month(self) -> str:
@@ -53,6 +55,16 @@ def day_text(day: date) -> str:
 def month_text(day: date) -> str:
     """A month as questions name it: "May 2023"."""
     return f"{MONTHS[day.month - 1]} {day.year}"
+
+
+def distance_text(first: date, second: date) -> str:
+    """The time between two days: "5 days", "about 3 weeks", "about 2 months"."""
+    days = abs((second - first).days)
+    if days < 14:
+        return f"{days} day{'s' if days > 1 else ''}"
+    if days < 60:
+        return f"about {round(days / 7)} weeks"
+    return f"about {round(days / 30.4)} months"
 
 
 def draw(rng: Random, today: date, tense: Tense, *, since: bool = False) -> Moment:
@@ -102,7 +114,7 @@ def _future(rng: Random, today: date) -> Moment:
 
 
 def _exact(phrase: str, day: date) -> Moment:
-    return Moment(phrase, day_text(day), (month_text(day),))
+    return Moment(phrase, day_text(day), (month_text(day),), day)
 
 
 def _around(phrase: str, answer: str, day: date, slack: int) -> Moment:

@@ -17,11 +17,12 @@ def bare(answer: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A speaker. `kind` picks the pronouns; a helper is an assistant that owns no facts."""
+    """A speaker. `kind` picks the pronouns, `voice` the manner; a helper is an assistant that owns no facts."""
 
     name: str
     kind: str
     role: str
+    voice: str = "plain"
 
     @property
     def helper(self) -> bool:
@@ -62,7 +63,10 @@ class Stated:
 
 @dataclass(slots=True)
 class Instance:
-    """One occurrence of a topic in a life. `foreign` ones are told of a third person; `owner` is then who tells it."""
+    """One occurrence of a topic in a life. `foreign` ones are told of a third person; `owner` is then who tells it.
+
+    `waiting` facts are still to be told; `visits` counts how often the talk came back to it.
+    """
 
     topic: Topic
     owner: Person
@@ -70,6 +74,7 @@ class Instance:
     foreign: bool = False
     stated: list[Stated] = field(default_factory=list)
     waiting: list[Fact] = field(default_factory=list)
+    visits: int = 0
 
 
 @dataclass(slots=True)
@@ -81,9 +86,18 @@ class World:
     instances: list[Instance] = field(default_factory=list)
     used: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
     uses: Counter[str] = field(default_factory=Counter)
+    casts: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
 
     def other(self, person: Person) -> Person:
         return self.people[1] if person is self.people[0] else self.people[0]
+
+    def text(self, turn_ids: tuple[str, ...]) -> str:
+        """What was said in these turns."""
+        return " ".join(turn.text for turn in self.turns if turn.id in turn_ids)
+
+    def holds(self, topic: Topic, owner: Person, value: str) -> bool:
+        """Whether a person has an occurrence of the topic with this value of its key, by now or before."""
+        return any(value in (i.values[topic.key], i.values.get(f"old_{topic.key}")) for i in self.owned(topic, owner))
 
     def owned(self, topic: Topic, owner: Person) -> list[Instance]:
         """The occurrences of a topic in one speaker's own life."""

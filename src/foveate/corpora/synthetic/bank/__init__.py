@@ -2,10 +2,14 @@
 
 A topic file holds topics; a topic holds slots, loose lines and facts; a line is `key: text`:
 
-    == pet repeat                     a topic; `repeat`: one person may have it several times, with new values
+    == pet repeat                     a topic; `repeat`: one person may have it several times, with new values; `sad`:
+                                      nobody jokes about it
     slot pet/animal: Mochi/a cat | …  values that belong together; the first column of the first slot is the topic's key
+    slot mate: @companion             a value of a section of talk.txt, of which each person has a few to come back to
     chat: / echo: / hook:             talk on the topic without its facts: the partner's, the owner's, a later question
+    react:                            the partner's once the first fact is known, with its words
     list:                             a question that all occurrences of the topic answer together
+    both:                             a question on what {X} and {P} have in common: the key
     -- animal past                    a fact; `past` or `future` where its sentences tell {when}; `update SLOT` where
                                       it replaces the value of an earlier fact, whose old values are {old_...}
     prompt: / say: / plain:           a question that draws the fact out; it told in passing; it told outright
@@ -13,6 +17,10 @@ A topic file holds topics; a topic holds slots, loose lines and facts; a line is
     ask: / when: / used:              questions about it: now, its time, its value before the update
     infer:                            question => answer that needs a step beyond the words
     other:                            the same said of a third person
+    step: FACT:                       question => answer that needs this fact and another one of the topic
+    trait: KIND:                      what the fact adds to the answer of a question of traits.txt
+    deed:                             what was done with the companion that the fact names
+    event:                            a name for what happened, to ask what came first
     caption: / answer:                an image's caption; the answer
 
 Placeholders: slot columns; {animal_} starts with a capital; {the_animal} has "the" for "a"; {when} and {When}; {month}
@@ -33,7 +41,19 @@ from foveate.core.errors import DataError
 
 Tense = Literal["none", "past", "future"]
 
-TOPIC_FILES = ("home.txt", "work.txt", "health.txt", "leisure.txt", "outings.txt")
+TOPIC_FILES = (
+    "home.txt",
+    "work.txt",
+    "health.txt",
+    "leisure.txt",
+    "outings.txt",
+    "people.txt",
+    "everyday.txt",
+    "pastimes.txt",
+    "feelings.txt",
+    "society.txt",
+    "outdoors.txt",
+)
 PRONOUNS = frozenset({"he", "his", "him", "himself"})
 
 _SPECIAL = frozenset({"X", "P", "when", "When", "month"}) | PRONOUNS
@@ -44,10 +64,14 @@ _ARTICLE = re.compile(r"^(an?|some) ")
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Columns of values that belong together; one row is drawn for each occurrence of the topic."""
+    """Columns of values that belong together; one row is drawn for each occurrence of the topic.
+
+    `shared` ones have the rows of a section of talk.txt, and a value may come back in other topics.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +92,11 @@ class Fact:
         halves = (line.split(mark, 1) for line in self.get(key))
         return tuple((first.strip(), second.strip()) for first, second in halves)
 
+    def keyed(self, key: str) -> tuple[tuple[str, str], ...]:
+        """The word before the colon of each `trait` or `step` line, and the text after it."""
+        halves = (line.split(": ", 1) for line in self.get(key))
+        return tuple((word, text) for word, text in halves)
+
     @property
     def answer(self) -> str:
         return self.lines["answer"][0]
@@ -79,6 +108,7 @@ class Topic:
 
     name: str
     repeat: bool
+    sad: bool
     slots: tuple[Slot, ...]
     lines: Mapping[str, tuple[str, ...]]
     facts: tuple[Fact, ...]
@@ -114,9 +144,9 @@ class _Draft:
     facts: list[_Draft] = field(default_factory=list)
 
 
-_TOPIC_KEYS = frozenset({"chat", "echo", "hook", "list"})
+_TOPIC_KEYS = frozenset({"chat", "react", "echo", "hook", "list", "both"})
 _FACT_KEYS = frozenset(
-    {"prompt", "say", "plain", "short", "split", "ask", "when", "used", "infer", "other", "caption", "answer"}
+    "prompt say plain short split ask when used infer other step trait deed event caption answer".split()
 )
 
 
@@ -150,19 +180,32 @@ def topics() -> tuple[Topic, ...]:
     names = [topic.name for topic in found]
     if len(set(names)) != len(names):
         raise DataError("two topics of the phrase bank have one name")
+    kinds = {kind for topic in found for fact in topic.facts for kind, _ in fact.keyed("trait")}
+    if unknown := sorted(kinds - traits().keys()):
+        raise DataError(f"trait {unknown[0]!r} has no question in traits.txt")
     return found
 
 
 @cache
 def talk() -> Mapping[str, tuple[str, ...]]:
     """The sections of talk.txt; sections of names are split at their commas."""
+    return _sections("talk.txt")
+
+
+@cache
+def traits() -> Mapping[str, tuple[str, ...]]:
+    """The questions of traits.txt by kind: what several statements on different topics answer together."""
+    return _sections("traits.txt")
+
+
+def _sections(file: str) -> Mapping[str, tuple[str, ...]]:
     sections: dict[str, list[str]] = {}
     name = ""
-    for _, line in _meaningful(_lines("talk.txt")):
+    for _, line in _meaningful(_lines(file)):
         if line.startswith("== "):
             name = line[3:].strip()
             sections[name] = []
-        elif name in {"her", "him", "helper"}:
+        elif name in {"her", "him", "helper", "companion"}:
             sections[name].extend(part.strip() for part in line.split(","))
         else:
             sections[name].append(line)
@@ -217,6 +260,8 @@ def _add_line(topic: _Draft, line: str, where: str) -> None:
 
 def _slot(columns: str, text: str, where: str) -> Slot:
     names = tuple(name.strip() for name in columns.split("/"))
+    if text.startswith("@"):
+        return Slot(names, tuple((value,) for value in talk()[text[1:].strip()]), shared=True)
     rows = tuple(tuple(cell.strip() for cell in row.split("/")) for row in text.split("|"))
     if bad := next((row for row in rows if len(row) != len(names)), None):
         raise DataError(f"{where}: {'/'.join(bad)!r} does not have {len(names)} columns")
@@ -225,7 +270,8 @@ def _slot(columns: str, text: str, where: str) -> Slot:
 
 def _topic(draft: _Draft, source: str) -> Topic:
     facts = tuple(_fact(fact) for fact in draft.facts)
-    topic = Topic(draft.name, "repeat" in draft.words, tuple(draft.slots), _frozen(draft.lines), facts)
+    repeat, sad = ("repeat" in draft.words, "sad" in draft.words)
+    topic = Topic(draft.name, repeat, sad, tuple(draft.slots), _frozen(draft.lines), facts)
     columns = {column for slot in topic.slots for column in slot.columns}
     for fact in facts:
         _check(topic, fact, columns, f"{source}: topic {topic.name}, fact {fact.name}")
@@ -246,6 +292,9 @@ def _check(topic: Topic, fact: Fact, columns: set[str], where: str) -> None:
     for text in (line for lines in fact.lines.values() for line in lines):
         if unknown := sorted(placeholders(text) - columns - _SPECIAL - old):
             raise DataError(f"{where}: unknown placeholder {{{unknown[0]}}}")
+    for name, text in fact.keyed("step"):
+        if all(other.name != name for other in topic.facts) or "=>" not in text:
+            raise DataError(f"{where}: step {name!r} is no fact of the topic with question => answer")
     for text in (*fact.get("say"), *fact.get("plain"), *fact.get("short"), *fact.get("split")):
         if {"when", "When"} & placeholders(text) and fact.tense == "none":
             raise DataError(f"{where}: {{when}} in a fact that is neither past nor future")
