@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from random import Random
 
@@ -16,13 +16,16 @@ from foveate.core.errors import DataError
 from foveate.core.schema import Conversation, Evidence, Turn
 from foveate.corpora import synthetic
 from foveate.corpora.synthetic import Shape, moments
-from foveate.corpora.synthetic.bank import Topic, choose, fill, parse_topics, placeholders, talk, topics
+from foveate.corpora.synthetic.bank import Topic, choose, fill, parse_topics, placeholders, talk, topics, traits
 from foveate.corpora.synthetic.questions import ask
 from foveate.corpora.synthetic.session import to_second_person
 from foveate.corpora.synthetic.world import Instance, Person, Stated, World
 
 WORD = re.compile(r"[^\W_]+")
-TIMES = re.compile(r"\byesterday\b|\blast (?:week|month|\w+day)\b|\bago\b|\btomorrow\b|\bnext (?:month|\w+day)\b|two weeks\b")
+TIMES = re.compile(
+    r"\byesterday\b|\blast (?:week|month|\w+day)\b|\b(?:three days|two weeks) ago\b|\btomorrow\b"
+    r"|\bnext (?:month|\w+day)\b"
+)
 COMMON = frozenset(
     "a an the and or of to in on at for with is are was were do does did has have what which who where when why how "
     "this that it its he she they him her his from by about kind type sort be".split()
@@ -206,13 +209,129 @@ def test_single_and_temporal_questions_name_the_person_who_told() -> None:
     assert all(evidence.turn_ids == ("D1:3", "D2:1") for evidence in joined)
 
 
+def told(
+    topic_name: str, fact_name: str, turn_id: str, session: int, owner: Person, day: date | None = None
+) -> Instance:
+    """One occurrence of a topic of which one fact was told, with the first values of its slots."""
+    topic = next(topic for topic in topics() if topic.name == topic_name)
+    fact = next(fact for fact in topic.facts if fact.name == fact_name)
+    values = {c: v for slot in topic.slots for c, v in zip(slot.columns, slot.rows[0], strict=True)}
+    moment = moments.Moment("yesterday", moments.day_text(day), (moments.month_text(day),), day) if day else MAY
+    instance = Instance(topic, owner, values)
+    instance.stated.append(Stated(fact, (turn_id,), session, values, moment, dated=day is not None))
+    return instance
+
+
+def all_asked(*instances: Instance, turns: tuple[Turn, ...] = ()) -> dict[str, Evidence]:
+    found: dict[str, Evidence] = {}
+    for seed in range(40):
+        world = World((ANA, BO), turns=list(turns), instances=list(instances))
+        found |= {q.query.text: q.evidence for q in ask(Random(seed), world, "c", 60)}
+    return found
+
+
+def test_what_belongs_to_one_kind_is_asked_for_with_all_its_turns() -> None:
+    found = all_asked(told("yoga", "style", "D1:2", 0, ANA), told("esports", "game", "D2:4", 1, ANA))
+    expected = Evidence(("D1:2", "D2:4"), "hot yoga, Starfall Arena", "1")
+    assert all(found[text.replace("{X}", "Ana")] == expected for text in traits()["relax"])
+    assert not any("Bo" in text and evidence.category == "1" for text, evidence in found.items())
+
+
+def test_what_was_done_with_a_companion_needs_the_turns_that_name_it() -> None:
+    camping, museum = told("camping", "spot", "D1:1", 0, ANA), told("museum", "show", "D2:1", 1, ANA)
+    for instance, turn_id in ((camping, "D1:3"), (museum, "D2:3")):
+        fact = next(fact for fact in instance.topic.facts if fact.name == "mate")
+        first = instance.stated[0]
+        instance.stated.append(Stated(fact, (turn_id,), first.session, first.values, MAY))
+    turns = (
+        Turn("D1:3", "user", "My sister came along to Loch Arden.", "Ana"),
+        Turn("D2:3", "user", "With my sister.", "Ana"),
+    )
+    found = all_asked(camping, museum, turns=turns)
+    answer = "Loch Arden, the exhibition of ancient masks"
+    assert found["What has Ana done together with her sister?"] == Evidence(("D1:3", "D2:1", "D2:3"), answer, "1")
+
+
+def test_what_two_people_have_in_common_is_asked_for_with_a_turn_of_each() -> None:
+    found = all_asked(told("team", "sport", "D1:2", 0, ANA), told("team", "sport", "D2:5", 1, BO))
+    assert found["Which team sport do both Ana and Bo play?"] == Evidence(("D1:2", "D2:5"), "volleyball", "1")
+    assert not any(e.category == "5" and e.turn_ids == ("D1:2",) and "volleyball" in t for t, e in found.items())
+
+
+def test_cause_and_consequence_need_both_turns() -> None:
+    garden = told("garden", "enemy", "D1:2", 0, ANA)
+    trick = next(fact for fact in garden.topic.facts if fact.name == "trick")
+    garden.stated.append(Stated(trick, ("D2:3",), 1, garden.values, MAY))
+    found = all_asked(garden)
+    assert found["Why does Ana need crushed eggshells?"] == Evidence(("D1:2", "D2:3"), "because of slugs", "1")
+
+
+def test_the_order_of_two_events_follows_their_days_not_the_telling() -> None:
+    climb = told("climb", "peak", "D1:2", 0, ANA, date(2024, 5, 20))
+    trip = told("trip", "place", "D3:4", 2, ANA, date(2024, 5, 1))
+    found = all_asked(climb, trip)
+    order = {text: e for text, e in found.items() if len(e.turn_ids) == 2 and e.category == "2"}
+    assert len(order) >= 4
+    for text, evidence in order.items():
+        assert evidence.turn_ids == ("D1:2", "D3:4")
+        if "How much time" in text:
+            assert evidence.answer == "about 3 weeks"
+        else:
+            assert evidence.answer == ("the climb of Mount Aldis" if "recent" in text else "the trip to Lisbon")
+
+
+@pytest.mark.parametrize(
+    ("days", "text"),
+    [(1, "1 day"), (13, "13 days"), (14, "about 2 weeks"), (59, "about 8 weeks"), (91, "about 3 months")],
+)
+def test_distances_are_told_in_the_unit_that_suits_them(days: int, text: str) -> None:
+    start = date(2024, 1, 1)
+    assert moments.distance_text(start, start + timedelta(days=days)) == text
+    assert moments.distance_text(start + timedelta(days=days), start) == text
+
+
+def test_a_turn_may_tell_of_two_matters(sample: list[Conversation]) -> None:
+    leads = tuple(line.rstrip(".:") for line in talk()["switch"])
+    switched = [t for c in sample for t in c.turns if any(f" {lead}" in t.text for lead in leads)]
+    assert len(switched) > 24
+
+
+def test_words_of_a_fact_come_back_in_turns_that_are_no_evidence(sample: list[Conversation]) -> None:
+    hard, total = 0, 0
+    for conversation in sample:
+        for question in conversation.questions:
+            answer = question.evidence.trap or question.evidence.answer or ""
+            if question.evidence.category in "45" and len(answer) > 8:
+                told_in = question.evidence.turn_ids
+                total += 1
+                hard += any(
+                    answer.lower() in turn.text.lower() for turn in conversation.turns if turn.id not in told_in
+                )
+    assert hard / total > 0.25
+
+
+def test_sad_matters_get_no_cheer() -> None:
+    cheerful = {line for key in ("tail", "gush", "recap", "quote") for line in talk()[key] if "{" not in line}
+    seen = 0
+    for conversation in synthetic.generate(12, 31):
+        for turn in conversation.turns:
+            if re.search(r"\b(died|passed away|I'm heartbroken|The house is so quiet)\b", turn.text):
+                seen += 1
+                assert not any(line in turn.text for line in cheerful), turn.text
+    assert seen > 3
+
+
 def test_relative_dates_are_resolved_against_the_session(sample: list[Conversation]) -> None:
     checked = 0
     for conversation in sample:
         known = turns_by_id(conversation)
         for question in conversation.questions:
             turn = known[question.evidence.turn_ids[-1]]
-            if question.evidence.category == "2" and re.search(r"(?<!day before )yesterday\b", turn.text.lower()) and turn.date:
+            if (
+                question.evidence.category == "2"
+                and re.search(r"(?<!day before )yesterday\b", turn.text.lower())
+                and turn.date
+            ):
                 if len(TIMES.findall(turn.text.lower())) > 1 or len(question.evidence.turn_ids) > 1:
                     continue
                 checked += 1
@@ -317,10 +436,12 @@ def test_shapes_are_checked() -> None:
 
 def test_the_bank_is_large() -> None:
     facts = [fact for topic in topics() for fact in topic.facts]
-    assert len(topics()) >= 45
-    assert len(facts) >= 150
-    assert sum(len(f.get("say") + f.get("plain") + f.get("short") + f.get("split")) for f in facts) >= 550
-    assert sum(len(f.get("ask") + f.get("when") + f.get("used") + f.get("infer")) for f in facts) >= 300
+    assert len(topics()) >= 130
+    assert len(facts) >= 500
+    assert sum(len(f.get("say") + f.get("plain") + f.get("short") + f.get("split")) for f in facts) >= 1800
+    assert sum(len(f.get("ask") + f.get("when") + f.get("used") + f.get("infer")) for f in facts) >= 1200
+    assert sum(len(f.get("trait") + f.get("step") + f.get("deed") + f.get("event")) for f in facts) >= 250
+    assert all(fact.get("ask") and (fact.update or len(fact.get("ask")) > 1) for fact in facts)
 
 
 @pytest.mark.parametrize("topic", topics(), ids=lambda topic: topic.name)
@@ -330,8 +451,13 @@ def test_every_statement_carries_its_answer(topic: Topic) -> None:
         for key in ("say", "plain", "short", "split", "other"):
             for line in fact.get(key):
                 assert columns & placeholders(line), f"{topic.name}.{fact.name}: {line}"
-        for line in fact.get("when"):
+        for line in (*fact.get("when"), *fact.get("event")):
             assert fact.tense != "none", line
+        for line in fact.get("deed"):
+            assert topic.slot_of(fact.answer.strip("{}")).shared, line
+        for kind, line in fact.keyed("trait"):
+            assert line
+            assert traits()[kind]
 
 
 @pytest.mark.parametrize("topic", topics(), ids=lambda topic: topic.name)
@@ -339,6 +465,7 @@ def test_every_topic_can_be_talked_about(topic: Topic) -> None:
     assert topic.get("chat")
     assert topic.get("echo")
     assert topic.get("hook")
+    assert topic.get("react") or not topic.repeat
     assert topic.facts[0].update is None
     assert not topic.repeat or len(topic.slots[0].rows) >= 5
     for fact in topic.facts:
@@ -373,6 +500,16 @@ def test_questions_are_turned_to_the_person() -> None:
         (["== t", "smalltalk: x"], "unknown key 'smalltalk'"),
         (["== t", "slot a/b: 1/2 | 3"], "does not have 2 columns"),
         (["== t", "slot a: 1", "-- f", "say: {a}"], "no plain line"),
+        (
+            [
+                "== t",
+                "slot a: 1",
+                "-- f",
+                *(f"{k}: {{a}}" for k in "say plain short prompt ask answer".split()),
+                "step: g: {a}? => {a}",
+            ],
+            "step 'g' is no fact of the topic with question => answer",
+        ),
         (
             [
                 "== t",

@@ -4,8 +4,8 @@ A conversation is 8 to 20 sessions over months between two friends (or a person 
 threads together: news on a topic told in one of several ways, answers that lean on the question before them, the same
 topic again without its facts, the other speaker's or a third person's version of it, values that are replaced later,
 words of the last turn or of its picture taken up again, a second matter at the end of a turn, and small talk. Each
-speaker has a voice and a few companions who come back. Every statement remembers its turns, so a question's evidence is exact by construction
-(`synthetic.questions`). The phrases lie in `bank/`; the words of a question are not those of the
+speaker has a voice and a few companions who come back. Every statement remembers its turns, so a question's evidence is
+exact by construction (`synthetic.questions`). The phrases lie in `bank/`; the words of a question are not those of the
 statement, so that looking for equal words is not enough.
 
 Only `random.Random` with a text seed is used: the same arguments give the same bytes on every machine.

@@ -1,9 +1,10 @@
 """Questions about a synthetic conversation, in LoCoMo's five kinds, with the turns that answer them.
 
 1 several turns, mostly from different sessions (what came before, lists, all that was done with somebody or belongs to
-one kind, what both have in common, cause and consequence), 2 when something happened, or what came first, 3 a step beyond what was said, 4 one statement,
-5 adversarial: asks one person about what only the other, or somebody else, has told; the evidence is the turn that
-tempts and the trap its answer. A question is only asked where its answer is unique in the conversation.
+one kind, what both have in common, cause and consequence), 2 when something happened or what came first, 3 a step
+beyond what was said, 4 one statement, 5 adversarial: asks one person about what only the other, or somebody else, has
+told; the evidence is the turn that tempts and the trap its answer. A question is only asked where its answer is unique
+in the conversation.
 """
 
 from __future__ import annotations
@@ -22,10 +23,14 @@ from foveate.corpora.synthetic.world import Instance, Person, Stated, World, bar
 SHARES = {"1": 0.15, "2": 0.17, "3": 0.05, "4": 0.41, "5": 0.22}
 """Share of each kind among the questions of a conversation, about LoCoMo's own."""
 
-LIST = (2, 6)
+FIRST = 0.3
+"""Share of the single questions that take the first wording of the bank, which is the nearest to the statement's."""
+LIST = (2, 7)
 """Least and most statements that answer one question together."""
-NEAR = 0.3
-"""Share of the questions on two facts told in one session that are kept."""
+NEAR = 0.5
+"""Share of the questions on cause and consequence in one session that are kept."""
+PAIRS = 0.4
+"""Share of the occurrences of a topic of which two facts are asked for in one breath."""
 ORDERS = 3
 """Questions on the order of two events that a person's life may add."""
 
@@ -131,7 +136,8 @@ def _single(rng: Random, world: World, instance: Instance, stated: Stated) -> It
     """What holds now: a replaced statement is not asked for."""
     templates = _askable(world, instance, stated, "ask")
     if stated.replaced_by is None and templates:
-        text = fill(choose(rng, rng.choice(templates)), _values(stated, instance.owner))
+        template = templates[0] if rng.random() < FIRST else rng.choice(templates)
+        text = fill(choose(rng, template), _values(stated, instance.owner))
         yield _in_its_month(rng, stated, text), Evidence(stated.turn_ids, stated.answer, "4")
 
 
@@ -171,7 +177,7 @@ def _two_facts(rng: Random, world: World, instance: Instance) -> Iterator[Draft]
     """Two facts of one occurrence that were told in different sessions, asked in one breath."""
     standing = [s for s in instance.stated if s.replaced_by is None and _askable(world, instance, s, "ask")]
     pairs = [(a, b) for a in standing for b in standing if a.session < b.session]
-    if not pairs:
+    if not pairs or rng.random() > PAIRS:
         return
     pair = rng.choice(pairs)
     parts = [

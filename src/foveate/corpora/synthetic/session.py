@@ -16,12 +16,12 @@ _LOWER_AFTER_LEAD = frozenset(
     "the my we it they when after for no what there last at all up give you somebody someone everybody everyone "
     "they're yesterday three two".split()
 )
-PLAIN = 0.7
+PLAIN = 0.8
 """Share of full statements that are told outright; their words are nearer to the question's."""
-SHORT = 0.3
+SHORT = 0.25
 """Share of prompted statements that lean on the prompt."""
-ELABORATE = 0.45
-"""Share of statements that go on with talk on their topic."""
+ELABORATE = 0.6
+"""Sentences of talk on its topic that a statement goes on with, two at most."""
 DIRECT = 0.4
 """Share of prompts that ask outright, nearly as a question about the conversation would."""
 CHAT = 0.4
@@ -38,8 +38,9 @@ UNTOLD = 0.6
 """Share of the topics come back to that have something left to tell."""
 COMMON = 0.5
 """Share of news on what the other has, too, that are the very same thing."""
-BEFORE = 0.18
-"""Share of statements that small talk comes before in the same turn."""
+BEFORE = 0.15
+AFTER = 0.15
+"""Shares of statements that small talk comes before and after in the same turn."""
 TALK = {"terse": 0.4, "chatty": 1.5}
 """How much a voice adds to what it has to say, 1 where it is not named."""
 VOICES = ("plain", "plain", "terse", "chatty", "casual", "hedging", "gushing")
@@ -69,7 +70,6 @@ _CASUAL = (
     (re.compile(r"\bbecause\b"), "cause"),
     (re.compile(r"\bhave to\b"), "gotta"),
     (re.compile(r"\bYes\b"), "Yeah"),
-    (re.compile(r"\bvery\b"), "super"),
     (re.compile(r"\bthough\b"), "tho"),
     (re.compile(r"\.$"), ""),
 )
@@ -200,7 +200,7 @@ class Session:
         asked = self.last == "prompt"
         ack = self._maybe("thanks", 0.4, person) if asked else self._ack(0.4, person)
         before = self._aside(BEFORE, person) if not asked else ""
-        return self._join(ack, before, core, more, self._tail(person), self._aside(0.25, person))
+        return self._join(ack, before, core, more, self._tail(person), self._aside(AFTER, person))
 
     def _aside(self, share: float, person: Person) -> str:
         """Small talk within a turn, which an assistant is spared."""
@@ -363,7 +363,8 @@ class Session:
         core = bank.fill(template, instance.values | _timed(moment) | {"P": partner.name})
         captions = [bank.fill(text, instance.values) for text in fact.get("caption")]
         caption = self.rng.choice(captions) if captions and self._chance(0.7) else None
-        more = self._echo_line(instance) if self._chance(ELABORATE * TALK.get(owner.voice, 1.0)) else ""
+        share = ELABORATE * TALK.get(owner.voice, 1.0)
+        more = self._join(*(self._echo_line(instance) for _ in range(2) if self._chance(share / 2)))
         text = self._told(owner, core, more)
         addition = self._switch(owner) if self._chance(SWITCH) else ""
         turn_id = self._speak(self._join(text, addition), caption)
