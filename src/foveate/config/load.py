@@ -16,6 +16,7 @@ from foveate.config.schema import (
     EncoderConfig,
     ModelConfig,
     ObjectiveConfig,
+    NliConfig,
     OptimConfig,
     RunConfig,
     TrainConfig,
@@ -73,10 +74,12 @@ def _build(values: Namespace) -> TrainConfig:
     return TrainConfig(
         out=values["out"],
         seed=values["seed"],
+        stage=values["stage"],
         data=DataConfig(**_fields("data", values["data"])),
         model=ModelConfig(encoder=encoder, **model),
         objective=ObjectiveConfig(**_fields("objective", values["objective"])),
         budget=BudgetConfig(**_fields("budget", values["budget"])),
+        nli=NliConfig(**_fields("nli", values["nli"])),
         optim=OptimConfig(**_fields("optim", values["optim"])),
         run=RunConfig(**_fields("run", values["run"])),
     )

@@ -262,22 +262,76 @@ class RunConfig:
 
 
 @dataclass(frozen=True)
+class NliConfig:
+    """P(contradiction) of Eq. 5 from sentence pairs.
+
+    Attributes:
+        form: "off"; "bi" is a head on the sentence vectors of a frozen encoder; "cross" fine-tunes the encoder on both
+            sentences at once.
+        sources: sets that train and choose: snli, counterfactual, breaking, conjnli, negation.
+        pairs: pairs a batch.
+        max_pairs: at most this many training pairs of a set, evenly spaced; 0 takes all.
+        validation_pairs: at most this many validation pairs, evenly spaced; 0 takes all.
+        turn_share: share of the sentences that are read as turns are ("date speaker: text"), drawn by their text.
+        width: hidden size of the head (form bi).
+        dropout: between its layers (form bi).
+        max_length: tokens of a pair; longer ones are cut (form cross).
+    """
+
+    form: Literal["off", "bi", "cross"] = "off"
+    sources: tuple[str, ...] = ("snli", "counterfactual", "breaking", "conjnli", "negation")
+    pairs: int = 64
+    max_pairs: int = 0
+    validation_pairs: int = 0
+    turn_share: float = 0.5
+    width: int = 256
+    dropout: float = 0.2
+    max_length: int = 128
+
+    def __post_init__(self) -> None:
+        known = ("snli", "counterfactual", "breaking", "conjnli", "negation")
+        odd = next((name for name in self.sources if name not in known), None)
+        _require(odd is None, f"nli.sources names {odd!r}: known are {', '.join(known)}")
+        _require(bool(self.sources), f"nli.sources is empty: name at least one of {', '.join(known)}")
+        _require(self.pairs >= 2, f"nli.pairs={self.pairs}: give at least 2")
+        _require(self.max_pairs >= 0, f"nli.max_pairs={self.max_pairs}: give 0 or more")
+        _require(self.validation_pairs >= 0, f"nli.validation_pairs={self.validation_pairs}: give 0 or more")
+        _require(0 <= self.turn_share <= 1, f"nli.turn_share={self.turn_share}: give a share, 0 to 1")
+        _require(self.width >= 8, f"nli.width={self.width}: give at least 8")
+        _require(0 <= self.dropout < 1, f"nli.dropout={self.dropout}: give 0 <= dropout < 1")
+        _require(self.max_length >= 8, f"nli.max_length={self.max_length}: give at least 8")
+
+
+@dataclass(frozen=True)
 class TrainConfig:
     """One training run.
 
     Attributes:
         out: the run folder; what it needs to be understood and resumed lies in it.
         seed: of initial weights, sample order and dropout.
+        stage: "evidence" learns which turns a question needs, "nli" whether a sentence contradicts another.
     """
 
     out: str
     seed: int = 13
+    stage: Literal["evidence", "nli"] = "evidence"
     data: DataConfig = field(default_factory=DataConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
+    nli: NliConfig = field(default_factory=NliConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     run: RunConfig = field(default_factory=RunConfig)
 
     def __post_init__(self) -> None:
         _require(bool(self.out), "out is empty: name the run folder")
+        form, tune = self.nli.form, self.model.encoder.tune
+        if self.stage == "evidence":
+            _require(form != "cross", "nli.form=cross trains a model of its own: give stage: nli")
+            return
+        _require(form != "off", "stage=nli with nli.form=off: give nli.form bi or cross")
+        _require(form != "bi" or tune == "frozen", f"nli.form=bi with model.encoder.tune={tune}: give tune: frozen")
+        _require(
+            form != "cross" or tune != "frozen",
+            "nli.form=cross with model.encoder.tune=frozen: nothing would train; give tune: top, lora or full",
+        )

@@ -15,10 +15,11 @@ import torch
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
 
-from foveate.config.schema import ModelConfig
+from foveate.config.schema import ModelConfig, NliConfig
 from foveate.learned.encoder import load_encoder, pool, prepare
 from foveate.learned.heads import COSINE_FEATURES, ContextFusion, CosineHead, LinearFusion, cosine_features
 from foveate.learned.mixer import Mixer
+from foveate.learned.nli import NliHead
 from foveate.signals.features import HALF_LIFE, SIGNAL_NAMES, STANDARDISED
 
 _RECENCY = SIGNAL_NAMES.index("recency")
@@ -39,6 +40,9 @@ class FoveateConfig(PreTrainedConfig):
         half_life: turns after which the recency signal halves when training begins; it is learned from there.
         trained_on, chosen_on: sources of all the data that trained it, and of the validation data that chose its
             checkpoints, those of an encoder it started from included; "locomo:1" is what P1 fold 1 trains on.
+        nli: whether there is an NLI head, P(contradiction) of Eq. 5.
+        nli_width, nli_dropout: of that head.
+        nli_temperature: its logits are divided by this, fitted on validation data.
     """
 
     model_type = "foveate"
@@ -61,6 +65,10 @@ class FoveateConfig(PreTrainedConfig):
     policy: str = "score"
     trained_on: list[str] | None = None
     chosen_on: list[str] | None = None
+    nli: bool = False
+    nli_width: int = 256
+    nli_dropout: float = 0.2
+    nli_temperature: float = 1.0
 
 
 class Fresh(NamedTuple):
@@ -96,6 +104,7 @@ class FoveateModel(PreTrainedModel):
         self.log_half_life = nn.Parameter(torch.tensor(math.log(config.half_life)))
         self.mixer.requires_grad_(isinstance(self.head, ContextFusion))
         self.log_half_life.requires_grad_(not isinstance(self.head, CosineHead))
+        self.nli = NliHead(self.dim, config.nli_width, config.nli_dropout) if config.nli else None
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
@@ -165,9 +174,9 @@ def _build_head(config: FoveateConfig, dim: int, features: int) -> Head:
             raise ValueError(f"fusion={other!r}: linear, mlp or cosine")
 
 
-def build_model(config: ModelConfig) -> FoveateModel:
+def build_model(config: ModelConfig, nli: NliConfig | None = None) -> FoveateModel:
     """A fresh scorer on a pretrained encoder, or on that of a trained scorer; what trains is set by
-    `config.encoder.tune`.
+    `config.encoder.tune`. With `nli.form: bi` it has an NLI head, too.
     """
     loaded = load_encoder(config.encoder.name)
     encoder, past = loaded, None
@@ -190,10 +199,25 @@ def build_model(config: ModelConfig) -> FoveateModel:
             max_length=config.encoder.max_length,
             trained_on=[] if past is None else past.trained_on,
             chosen_on=[] if past is None else past.chosen_on,
+            **_head_fields(nli),
         )
     )
     model.encoder = prepare(encoder, config.encoder)
     return model
+
+
+def with_nli_head(model: FoveateModel, nli: NliConfig) -> FoveateModel:
+    """Gives a model a fresh NLI head in place; everything else stays as it is."""
+    for name, value in _head_fields(nli).items():
+        setattr(model.config, name, value)
+    model.nli = NliHead(model.dim, nli.width, nli.dropout)
+    return model
+
+
+def _head_fields(nli: NliConfig | None) -> dict[str, Any]:
+    if nli is None or nli.form != "bi":
+        return {}
+    return {"nli": True, "nli_width": nli.width, "nli_dropout": nli.dropout, "nli_temperature": 1.0}
 
 
 AutoConfig.register("foveate", FoveateConfig)

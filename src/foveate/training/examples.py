@@ -9,12 +9,14 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from foveate.core.render import Piece, TranscriptRenderer
 from foveate.core.schema import Conversation
 from foveate.core.tokens import TokenCounter
+from foveate.learned.model import FoveateModel
 from foveate.signals.features import SignalIndex
 from foveate.signals.lexical import Floats
 from foveate.signals.vectors import turn_text
@@ -94,3 +96,12 @@ class VectorCache:
             np.save(file, vectors)
         unfinished.replace(path)
         return vectors
+
+
+def encoder_key(model: FoveateModel, tokenizer: Any, max_length: int) -> str:
+    """Digest of what determines a text's vector: encoder weights, tokenizer, window length."""
+    digest = hashlib.sha256(f"{max_length}|{tokenizer.to_str()}".encode())
+    for name, tensor in sorted(model.encoder.state_dict().items()):
+        if tensor.is_floating_point():
+            digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+    return digest.hexdigest()

@@ -4,7 +4,6 @@ to use.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from torch import nn
 
 from foveate.config.load import dump_config
 from foveate.config.schema import TrainConfig
@@ -27,8 +27,10 @@ from foveate.learned.model import FoveateModel, build_model
 from foveate.learned.scorer import TorchVectorModel
 from foveate.training.checkpoint import Checkpoint, CheckpointStore, restore
 from foveate.training.evidence import EvidenceStage
-from foveate.training.examples import Example, VectorCache, build_example
+from foveate.training.examples import Example, VectorCache, build_example, encoder_key
+from foveate.training.nli import NliJob
 from foveate.training.sources import load_sources, thin
+from foveate.training.stage import Job, Stage
 from foveate.training.tracking import Tracker, environment
 from foveate.training.trainer import Trainer, seed_everything
 
@@ -44,17 +46,14 @@ def train(config: TrainConfig, say: Callable[[str], None] = print) -> dict[str, 
     accelerator = Accelerator(cpu=not torch.cuda.is_available())
     main = accelerator.is_main_process
     speak = say if main else _silent
-    conversations = {role: load_sources(config.data, role) for role in ("train", "validation")}
+    job = _job(config)
     if main:
         _check_folders(folder, config)
     accelerator.wait_for_everyone()
     store = CheckpointStore(folder / "checkpoints", config.run.keep)
     found = _newest(store, speak) if config.run.resume else None
     seed_everything(config.seed)
-    model = build_model(config.model)
-    record_sources(model, config)
-    tokenizer = load_tokenizer(config.model.encoder.name)
-    stage = _stage(config, model, tokenizer, conversations, accelerator, speak)
+    model, stage = job.build(accelerator, speak)
     tracker = None
     if main:
         _open_folder(folder, config, fresh=found is None)
@@ -67,12 +66,45 @@ def train(config: TrainConfig, say: Callable[[str], None] = print) -> dict[str, 
     position = trainer.run()
     summary = {"steps": position.step, "best_step": position.best_step, "best_score": position.best_score}
     if main:
-        summary |= _finish(folder, model, tokenizer, stage, best)
+        summary |= _finish(folder, model, job, best)
         speak(f"finished: {folder / MODEL_FOLDER} holds the best model (step {position.best_step})")
     if tracker is not None:
         tracker.close()
     accelerator.wait_for_everyone()
     return summary
+
+
+def _job(config: TrainConfig) -> Job:
+    match config.stage:
+        case "evidence":
+            return EvidenceJob(config)
+        case "nli":
+            return NliJob(config)
+
+
+class EvidenceJob:
+    """A run of the evidence stage."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        self.config = config
+        self._conversations = {role: load_sources(config.data, role) for role in ("train", "validation")}
+
+    def build(self, accelerator: Accelerator, say: Callable[[str], None]) -> tuple[nn.Module, Stage]:
+        self._model = build_model(self.config.model)
+        record_sources(self._model, self.config)
+        self._tokenizer = load_tokenizer(self.config.model.encoder.name)
+        self._stage = _stage(self.config, self._model, self._tokenizer, self._conversations, accelerator, say)
+        return self._model, self._stage
+
+    def finish(self, folder: Path) -> dict[str, Any]:
+        model, stage = self._model, self._stage
+        if self.config.model.encoder.tune != "frozen":
+            stage.refresh(stage.validation)
+        summary = stage.calibrate() | {"policy": model.config.policy}
+        model.encoder = merged(model.encoder)
+        model.save_pretrained(folder)
+        self._tokenizer.save(str(folder / "tokenizer.json"))
+        return summary
 
 
 def record_sources(model: FoveateModel, config: TrainConfig) -> None:
@@ -157,7 +189,9 @@ def _stage(
 ) -> EvidenceStage:
     model.to(accelerator.device)
     backend = TorchVectorModel(model, tokenizer, "training")
-    cache = VectorCache(Path(config.run.cache), _encoder_key(model, tokenizer, config), backend.encode)
+    cache = VectorCache(
+        Path(config.run.cache), encoder_key(model, tokenizer, config.model.encoder.max_length), backend.encode
+    )
     counter = load_counter("minilm")
 
     def build(role: str, chosen: Sequence[Conversation]) -> list[Example]:
@@ -176,30 +210,14 @@ def _with_questions(conversation: Conversation, most: int) -> Conversation:
     return Conversation(conversation.id, conversation.turns, thin(conversation.questions, most))
 
 
-def _encoder_key(model: FoveateModel, tokenizer: Any, config: TrainConfig) -> str:
-    """Digest of what determines a text's vector: encoder weights, tokenizer, window length."""
-    digest = hashlib.sha256(f"{config.model.encoder.max_length}|{tokenizer.to_str()}".encode())
-    for name, tensor in sorted(model.encoder.state_dict().items()):
-        if tensor.is_floating_point():
-            digest.update(name.encode() + tensor.cpu().numpy().tobytes())
-    return digest.hexdigest()
-
-
-def _finish(
-    folder: Path, model: FoveateModel, tokenizer: Any, stage: EvidenceStage, best: CheckpointStore
-) -> dict[str, Any]:
-    """Load the best weights, calibrate them, save the model in Hugging Face form."""
+def _finish(folder: Path, model: nn.Module, job: Job, best: CheckpointStore) -> dict[str, Any]:
+    """Load the best weights, let the job calibrate and save them, and write the result beside them."""
     found, _ = best.newest()
     if found is not None:
         restore(model, found.weights)
-    if stage.config.model.encoder.tune != "frozen":
-        stage.refresh(stage.validation)
-    summary = stage.calibrate() | {"policy": model.config.policy}
-    model.encoder = merged(model.encoder)
     building = folder / f".{MODEL_FOLDER}"
     shutil.rmtree(building, ignore_errors=True)
-    model.save_pretrained(building)
-    tokenizer.save(str(building / "tokenizer.json"))
+    summary = job.finish(building)
     shutil.rmtree(folder / MODEL_FOLDER, ignore_errors=True)
     building.rename(folder / MODEL_FOLDER)
     write_atomically(folder / "result.json", json.dumps(summary | (found.state if found else {}), indent=1) + "\n")

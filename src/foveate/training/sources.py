@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from foveate.config.schema import DataConfig
 from foveate.core.errors import ConfigError
-from foveate.core.schema import Conversation, Question
+from foveate.core.schema import Conversation
 from foveate.corpora import friendsqa, locomo, qmsum, store
 from foveate.corpora.root import data_root
 
 Role = Literal["train", "validation"]
+T = TypeVar("T")
 
 
 def load_sources(config: DataConfig, role: Role) -> list[Conversation]:
@@ -71,8 +72,8 @@ def _cut(conversation: Conversation, max_turns: int) -> Iterator[Conversation]:
         yield replace(conversation, id=conversation.id + suffix, turns=turns, questions=questions)
 
 
-def thin(questions: Sequence[Question], most: int) -> tuple[Question, ...]:
-    """At most `most` questions, evenly spaced; 0 keeps all."""
-    if not most or len(questions) <= most:
-        return tuple(questions)
-    return tuple(questions[i * len(questions) // most] for i in range(most))
+def thin(items: Sequence[T], most: int) -> tuple[T, ...]:
+    """At most `most` items, evenly spaced; 0 keeps all."""
+    if not most or len(items) <= most:
+        return tuple(items)
+    return tuple(items[i * len(items) // most] for i in range(most))

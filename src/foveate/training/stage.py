@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
+from accelerate import Accelerator
 from torch import Tensor, nn
 
 
@@ -61,3 +63,17 @@ class Stage(Protocol):
     def state_dict(self) -> dict[str, Any]: ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+class Job(Protocol):
+    """What a kind of run does before and after the loop; its data are loaded when it is made."""
+
+    def build(self, accelerator: Accelerator, say: Callable[[str], None]) -> tuple[nn.Module, Stage]:
+        """The module that trains, with fresh weights, and its stage."""
+        ...
+
+    def finish(self, folder: Path) -> dict[str, Any]:
+        """Calibrates the module, which has its best weights, and saves the whole model in Hugging Face form; what the
+        run's summary says of it.
+        """
+        ...
