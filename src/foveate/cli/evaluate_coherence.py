@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +58,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Evaluate, print, write; 0."""
     modes, budgets = _modes(args.modes), _budgets(args.budgets)
+    if not 0 <= args.weight < math.inf:
+        raise ConfigError(f"--weight {args.weight}: give a finite number, 0 or more")
     for path in (args.out, args.report):
         if path is not None:
             check_writable(path)

@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
     for path in (args.out, args.report, args.plot):
         if path is not None:
             check_writable(path)
-    sets = load_sets(data_root(), _names(args.sets, "--sets"), args.limit)  # pyright: ignore[reportArgumentType]
     methods = [nli_method(name) for name in _names(args.method, "--method")]
+    sets = load_sets(data_root(), _names(args.sets, "--sets"), args.limit)
     with progress(len(sets) * len(methods)) as bar:
         rows = [evaluate(method, one, bar) for method in methods for one in sets]
     commit = git_commit(Path(foveate.__file__).parent)

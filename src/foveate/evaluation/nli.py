@@ -48,7 +48,7 @@ METRIC_VERSION = "nli-1"
 class NliSet:
     """Labelled pairs under a name."""
 
-    name: SetName
+    name: str
     pairs: tuple[Pair | BinaryPair, ...]
 
     @property
@@ -121,7 +121,7 @@ def nli_method(name: str) -> NliMethod:
     return LexicalMethod() if name == LEXICAL else TrainedMethod(name)
 
 
-def load_sets(root: Path, names: Sequence[SetName], limit: int = 0) -> list[NliSet]:
+def load_sets(root: Path, names: Sequence[str], limit: int = 0) -> list[NliSet]:
     """The named sets, each with at most `limit` pairs, evenly spaced; 0 takes all.
 
     Raises:
@@ -131,7 +131,7 @@ def load_sets(root: Path, names: Sequence[SetName], limit: int = 0) -> list[NliS
     if odd := next((name for name in names if name not in SETS), None):
         raise ConfigError(f"--sets names {odd!r}: known are {', '.join(SETS)}")
     held = nli.split(nli.load_all(root)).test if set(names) - RESEARCH else ()
-    loaders: dict[SetName, Callable[[], Sequence[Pair | BinaryPair]]] = {
+    loaders: dict[str, Callable[[], Sequence[Pair | BinaryPair]]] = {
         "snli-test": lambda: nli.of_source(held, "snli:test"),
         "counterfactual-test": lambda: nli.of_source(held, "counterfactual:test"),
         "breaking": lambda: nli.of_source(held, "breaking"),
@@ -233,6 +233,7 @@ def save_reliability(rows: Sequence[Row], path: Path) -> None:
     if not names:
         raise ConfigError("--plot needs a set with contradictions and others")
     try:
+        from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -259,4 +260,5 @@ def save_reliability(rows: Sequence[Row], path: Path) -> None:
     figure.supxlabel("predicted probability of contradiction", fontsize=10)
     figure.supylabel("share that contradicts", fontsize=10)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+    with rc_context({"svg.hashsalt": "foveate"}):
+        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
