@@ -34,6 +34,15 @@ CRITICAL = [
     "Keep in mind that the client reads only Spanish.",
     "The 14th is a hard deadline.",
     "The kitchen is strictly halal.",
+    "Prawns make my lips swell.",
+    "Shellfish could kill him.",
+    "She reacts very badly to codeine.",
+    "Milk is dangerous for my daughter.",
+    "Eggs, and I end up in the emergency room.",
+    "No rum cake for me, for medical reasons.",
+    "He spent a week in intensive care.",
+    "I carry an adrenaline pen.",
+    "My body can't handle gluten.",
 ]
 
 NOT_CRITICAL = [
@@ -65,6 +74,15 @@ NOT_CRITICAL = [
     "Keep calm and carry on.",
     "Don't ever give up on your dreams!",
     "Note the lovely colors in this painting.",
+    "I am not allergic to anything as far as I know.",
+    "No, I don't have diabetes.",
+    "We haven't been diagnosed with anything.",
+    "Can bee stings kill her?",
+    "We had fish and chips near the hospital.",
+    "The stonefish is a deadly fish.",
+    "I can't handle this traffic.",
+    "My boss will kill me.",
+    "Do you take any medicine for that?",
 ]
 
 TRIVIAL = [

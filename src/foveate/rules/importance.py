@@ -3,14 +3,15 @@
 The lexicon, in three parts, is the whole rule; the tests list what it must and must not catch.
 
 - CRITICAL: a first- or third-person statement of an allergy, intolerance, medication, medical condition or emergency;
-  a hard constraint ("must not", "never" as an order, "under no circumstances"); an explicit "remember that ...".
-  Figures of speech ("sick of this song", "allergic to mornings") and generic advice ("if you have any allergies") are
-  not.
+  that a food, drug, sting or material harms somebody, in whatever words ("prawns make my lips swell"); a hard
+  constraint ("must not", "never" as an order, "under no circumstances"); an explicit "remember that ...". Figures of
+  speech ("sick of this song", "allergic to mornings"), generic advice ("if you have any allergies"), questions about
+  allergies and denials ("not allergic to anything") are not.
 - TRIVIAL: nothing but greetings, thanks, agreement and filler.
 - RELEVANT: everything else: facts, preferences, plans, questions. What the lexicon does not know is RELEVANT, never
   TRIVIAL, so other languages lose nothing but the CRITICAL class.
 
-English only. A keyword rule misses paraphrases ("nuts close my throat") and is no medical device.
+English only. A keyword rule misses paraphrases ("my son and hazelnuts do not mix") and is no medical device.
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ _CLAUSE = re.compile(r"[^.!?;\n]+[.!?;\n]*")
 _TRIGGERS = (
     "allerg anaphyla epi celiac coeliac intoleran diabet asthma seizure hemophilia haemophilia immunocomp "
     "pacemaker dialysis throat me_in pregnant diagnos condition disease failure disorder illness pressure "
-    "hypertension cancer chemo stroke attack insulin warfarin thinner metformin statin antibiotic blocker inhaler "
-    "steroid opioid ibuprofen aspirin lithium medic meds dose dosage take taking prescribed overdos suicid harm "
-    "kill call emergency breath chest must may shall circumstance negotiable breaker never can't cannot can_not "
-    "not_allowed not_able not_supposed hard strictly ever remember forget mind note important record"
+    "hypertension cancer chemo stroke attack insulin warfarin thinner metformin statin antibiotic blocker "
+    "inhaler steroid opioid ibuprofen aspirin lithium medic meds dose dosage take taking prescribed overdos "
+    "suicid harm kill call emergency breath chest must may shall circumstance negotiable breaker never can't "
+    "cannot can_not not_allowed not_able not_supposed hard strictly ever remember forget mind note important "
+    "record fatal deadly lethal poison toxic danger harmful health intensive_care epinephrine adrenaline medical "
+    "orders swell swollen airway hives rash blister hospital ambulance reac handle tolerat digest sick ill vomit "
+    "the_end_of off"
 ).split()
 _KEYS = tuple(key.replace("_", " ") for key in _TRIGGERS)
 
@@ -56,9 +60,11 @@ _FIGURES = (
 _GENERIC = (
     r"\bif (?:you|anyone|someone|they) (?:have|has|had|suffer|are|is)\b",
     r"\b(?:do|does|are|is|did|have|has) (?:you|anyone|they|your \w+|she|he)\b[^.]{0,80}"
-    r"\b(?:allerg|intoleran|medication|condition)",
+    r"\b(?:allerg|intoleran|medic|meds|condition)",
     r"\b(?:any|no|without|possible|common|potential)\b[^.]{0,30}\b(?:allerg|intoleran|medications?|conditions?)",
     r"\bask (?:the |your )?\w+ (?:about|for)\b",
+    r"\b(?:not|never|isn'?t|aren'?t|wasn'?t|don'?t|doesn'?t|didn'?t|haven'?t|hasn'?t) (?!just\b|only\b|merely\b)"
+    r"(?:\w+ ){0,2}(?:allerg|intoleran|diabet|asthma|epilep|diagnos|pregnant|cancer|hypertension|medicat)",
 )
 
 _MEDICAL = (
@@ -86,6 +92,40 @@ _MEDICAL = (
     r"\b(?:put|puts|landed|lands|sent) me in(?:to)? (?:the )?(?:hospital|er)\b",
     r"\boverdos\w+",
     r"\bsuicid\w*|\bself-?harm\w*|\bkill(?:ing)? myself\b",
+)
+
+# What people do not tolerate: the 14 allergens that European law makes menus declare, further common ones, the drugs of
+# which reactions are most often reported, stings and materials.
+_SUBSTANCES = (
+    "peanuts? nuts? almonds? cashews? walnuts? hazelnuts? pecans? pistachios? macadamias? gluten wheat rye "
+    "barley oats? milk dairy lactose cheese eggs? fish shellfish seafood prawns? shrimps? crabs? lobsters? "
+    "molluscs? mussels? oysters? clams? squid soy soya sesame celery mustard lupin sulphites? sulfites? kiwis? "
+    "strawberr(?:y|ies) mangos? mangoes avocados? bananas? tomatoes corn alcohol caffeine penicillin amoxicillin "
+    "cephalosporins? sulfa codeine morphine ibuprofen aspirin nsaids? antibiotics? an?aesthetics? iodine latex "
+    "pollen bees? wasps? hornets? stings?"
+).split()
+_HARMS = (
+    r"\b(?:kill|kills|killed) (?:me|him|her|us|them)\b",
+    r"\bthe end of (?:me|him|her|us|them)\b",
+    r"\b(?:fatal|deadly|lethal|poison(?:ous)?|toxic) (?:for|to) (?:me|him|her|us|them)\b|\blife-threatening\b",
+    r"\bsw(?:ell|ells|elled|elling|ollen)\b|\bairways?\b|\bhives\b|\brash(?:es)?\b|\bblisters?\b",
+    r"\b(?:put|puts|land|lands|landed|send|sends|sent|end|ends|ended|rushed)\b[^.]{0,25}"
+    r"\b(?:hospital|emergency room)\b",
+    r"\bhospital for (?:me|him|her|us|them)\b|\b(?:call|called|need|needs|needed) an ambulance\b",
+    r"\breact(?:s|ed)? (?:\w+ )?(?:badly|horribly|terribly|violently|strongly)\b",
+    r"\b(?:bad|severe|awful|terrible|horrible|violent|serious) reactions?\b",
+    r"\b(?:can'?t|cannot|can not|doesn'?t|don'?t|unable to) (?:handle|tolerate|digest|process)\b",
+    r"\bmakes? (?:me|him|her|us|them) (?:\w+ )?(?:sick|ill|vomit|faint|wheeze)\b",
+    r"\bdangerous (?:for|to) (?:me|him|her|us|them)\b",
+)
+
+# Danger to somebody's life or health in so many words, whatever it comes from.
+_DANGER = (
+    r"\b(?:fatal|deadly|lethal|life-threatening|dangerous|harmful|poison(?:ous)?|toxic) (?:for|to) "
+    r"(?:my|his|her|our|their) (?:health|life|\w+'s (?:health|life)|son|daughter|wife|husband|partner|child|kids?"
+    r"|mother|father|mum|mom|dad|brother|sister|baby)\b",
+    r"\bfor (?:medical|health) reasons\b|\b(?:doctor|physician|cardiologist)(?:'?s|s'?) orders\b",
+    r"\bintensive care\b|\bepinephrine\b|\badrenaline (?:pens?|shots?|injections?|auto-?injectors?)\b",
 )
 
 _EMERGENCY = (
@@ -147,6 +187,8 @@ def _any(patterns: Sequence[str]) -> re.Pattern[str]:
 _FIGURE_RE, _GENERIC_RE = _any(_FIGURES), _any(_GENERIC)
 _MEDICAL_RE = _any(_MEDICAL)
 _ORDER_RE = _any(_EMERGENCY + _CONSTRAINT + _REMEMBER)
+_DANGER_RE, _HARM_RE = _any(_DANGER), _any(_HARMS)
+_SUBSTANCE_RE = _any([rf"\b{name}\b" for name in _SUBSTANCES])
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +228,16 @@ def _is_critical(clause: str) -> bool:
     literal = _FIGURE_RE.sub(" ", clause)
     if _ORDER_RE.search(literal):
         return True
-    return bool(_MEDICAL_RE.search(literal)) and not _GENERIC_RE.search(literal)
+    if _GENERIC_RE.search(literal):
+        return False
+    return bool(_MEDICAL_RE.search(literal)) or _is_danger(literal)
+
+
+def _is_danger(clause: str) -> bool:
+    """Whether a clause, which must be no question, says that something harms somebody."""
+    if "?" in clause:
+        return False
+    return bool(_DANGER_RE.search(clause) or (_HARM_RE.search(clause) and _SUBSTANCE_RE.search(clause)))
 
 
 def _is_trivial(clause: str) -> bool:
