@@ -16,8 +16,10 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedModel
 
 from foveate.config.schema import ModelConfig, NliConfig
+from foveate.core.errors import ConfigError
 from foveate.learned.encoder import load_encoder, pool, prepare
 from foveate.learned.heads import COSINE_FEATURES, ContextFusion, CosineHead, LinearFusion, cosine_features
+from foveate.learned.importance import ImportanceHead
 from foveate.learned.mixer import Mixer
 from foveate.learned.nli import NliHead
 from foveate.signals.features import HALF_LIFE, SIGNAL_NAMES, STANDARDISED
@@ -38,6 +40,7 @@ class FoveateConfig(PreTrainedConfig):
         policy: the packing policy that did best on validation data.
         lexical: whether the word-matching signals are read; without them the head has vectors and plain signals only.
         half_life: turns after which the recency signal halves when training begins; it is learned from there.
+        importance: whether there is a head for AFM's importance classes.
         trained_on, chosen_on: sources of all the data that trained it, and of the validation data that chose its
             checkpoints, those of an encoder it started from included; "locomo:1" is what P1 fold 1 trains on.
         nli: whether there is an NLI head, P(contradiction) of Eq. 5.
@@ -63,6 +66,7 @@ class FoveateConfig(PreTrainedConfig):
     calibration_scale: float = 1.0
     calibration_shift: float = 0.0
     policy: str = "score"
+    importance: bool = False
     trained_on: list[str] | None = None
     chosen_on: list[str] | None = None
     nli: bool = False
@@ -105,6 +109,7 @@ class FoveateModel(PreTrainedModel):
         self.mixer.requires_grad_(isinstance(self.head, ContextFusion))
         self.log_half_life.requires_grad_(not isinstance(self.head, CosineHead))
         self.nli = NliHead(self.dim, config.nli_width, config.nli_dropout) if config.nli else None
+        self.importance = ImportanceHead(self.dim) if config.importance else None
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
@@ -154,6 +159,16 @@ class FoveateModel(PreTrainedModel):
             before = torch.cat([0 * words, rest], dim=-1)
         recency = recency.clamp(min=1e-30) ** (HALF_LIFE / self.log_half_life.exp())
         return torch.cat([before, recency, after], dim=-1)
+
+    def importance_of(self, vectors: Tensor) -> Tensor:
+        """(N, dim) -> (N, 3) probabilities of TRIVIAL, RELEVANT and CRITICAL, independent of the question.
+
+        Raises:
+            ConfigError: the model has no importance head.
+        """
+        if self.importance is None:
+            raise ConfigError("the model has no importance head: build it with importance=True and train it")
+        return self.importance.probabilities(vectors)
 
     def probability(self, logits: Tensor) -> Tensor:
         """Calibrated probability that a turn is needed."""
