@@ -41,6 +41,38 @@ Yes, I'm allergic to {allergydrug} and also to {allergen}.
 Just {food}, as far as I know. They make me itch all over and my tongue gets thick.
 I wear a medical bracelet that says {allergen}.
 Do not order anything with {food} for me, I would have to use my adrenaline pen.
+I'm hugely allergic to {allergen}, just being in the same room can set me off.
+Put me down as allergic to {allergen}, please.
+Allergies: {allergen}.
+Known allergies are {allergen} and {allergydrug}.
+I've been allergic to {allergen} all my life.
+My {food1} allergy is the deadly kind.
+It's the {food}. I can't go near them, I swell up.
+I ate {food} at a wedding once and woke up in hospital.
+Two years ago {food} almost finished me off, so I'm careful now.
+When I was little a single bite of {food} sent me to the ER.
+{Food} and I don't mix, my face puffs up and I start wheezing.
+Keep {food} away from me or you will have to use my EpiPen.
+I can't risk {food}, my airways close.
+They make my mouth burn and my throat swells up, {food} I mean.
+I am allergic, {food} mostly, a bit of {food1} too.
+Is there {food1} in it? I'm allergic.
+Before you pick a restaurant, I'm dangerously allergic to {food}.
+The waiter swore there was no {food1} in it and I still had to inject myself.
+I'd love to try everything, except that {food} would put me in intensive care.
+We are four, one of us with a severe {food1} allergy.
+A nurse once gave me {allergydrug} and my heart stopped.
+{Allergydrug} makes me vomit and I come up in hives.
+I had a bad reaction to {allergydrug} at the dentist.
+Doctors must not give me {allergydrug}.
+Bees. One sting and I need an injection straight away.
+I'm anaphylactic to {allergen}.
+{kin} gets hives from {food}.
+{kin} has to carry two EpiPens because of {food}.
+{kin} nearly choked after one bite of cake with {food}.
+{kin} is really allergic to {allergydrug}, it says so in her file.
+The kids can't have {food}, both of them are allergic.
+Our guest on {weekday} has a {food1} allergy, so no {food} in anything.
 """)
 
 INTOLERANCE = _lines("""
@@ -56,6 +88,16 @@ Alcohol doesn't go with my tablets, I can't have a single drop.
 I must not have any caffeine, it sets off my heart.
 I'm on a strict low-salt diet because of my kidneys.
 Sweeteners with phenylalanine are dangerous to me, I was born with PKU.
+I'm gluten intolerant, properly tested, not a fad.
+Dairy wrecks me for days.
+I have fructose malabsorption, so no apples and no honey.
+Milk goes straight through me, I'm intolerant.
+I have to avoid {food}, they give me migraines that last for days.
+No wheat for me, I have coeliac disease.
+{kin} is coeliac, so we need separate pans.
+{kin} gets terribly ill from {food}.
+If there is any {food1} in the soup I'll be sick all night.
+Onions and garlic are out, my gut specialist was clear about that.
 """)
 
 MEDICATION = _lines("""
@@ -80,6 +122,26 @@ I'm taking three things, {drug}, {drug2} and a water pill.
 We keep {kin_}'s {drug} in the fridge and it must travel with us.
 The psychiatrist started me on {drug}, so no alcohol.
 I stopped the {drug} because it made me faint, and I may never take it again.
+My meds are {drug}, {drug2} and a baby aspirin.
+I take {drug} for my {condition1} and {drug2} for my {condition1}.
+I'm currently taking {drug}.
+Um, {drug}, and a multivitamin.
+I use {drug} and it keeps my {condition1} under control.
+I take one {drug} in the morning and one at night.
+They switched me from {drug} to {drug2}.
+I'm supposed to take {drug} with food, twice a day.
+I've got a port for the chemo, so be careful with that arm.
+I wear an insulin pump.
+I take immune suppressants, I can't be around sick people.
+I'm on oxygen at night.
+I'm on methadone, my clinic is only open until {hour}.
+I can't take ibuprofen because of the {drug}.
+{kin} takes {drug} every day at {hour}, it can't be late.
+{kin} is on {dose} of {drug}.
+{kin} can't take {drug} together with {drug2}, they almost lost him.
+She takes aspirin, {drug} and something for her pressure.
+I never go anywhere without my nitro spray, it's for my heart.
+I take birth control and {drug}.
 """)
 
 CONDITION = _lines("""
@@ -108,6 +170,31 @@ I've been clean for six years, so please no wine and no rum cake.
 {kin} is deaf, so text, don't call.
 {kin} can't be left alone, she has dementia and walks off.
 With {kin_}'s {condition1} we can't be more than an hour from a hospital.
+I suffer from {condition}.
+I'm {condition2}.
+I'm a {condition2} patient, have been for years.
+Yeah, I've got {condition} and {condition}.
+I was born with a hole in my heart.
+I've got arthritis in both hips, I can't walk more than ten minutes.
+I get panic attacks in crowds, real ones, I've passed out.
+I had a kidney transplant, so raw fish is too risky for me.
+They took out my spleen, every fever is an emergency for me.
+I'm recovering from surgery and mustn't get the wound wet.
+I have two rods in my spine.
+I'm HIV positive.
+I'm colour-blind, red and green look the same to me.
+I have a history of blood clots, long flights are a risk.
+I've struggled with an eating disorder, please no calorie counts.
+I'm in early recovery, ninety days sober.
+I fainted twice this month because of my heart.
+Both my parents had {condition} and now I have it too.
+{kin} is {condition2}.
+{kin} had a seizure on {weekday}.
+{kin} is in a coma since the accident.
+{kin} is autistic and loud noise is torture for him.
+{kin} was rushed to hospital with {condition}.
+{kin} has been in hospital for weeks, it's {condition}.
+It runs in the family: {condition}.
 """)
 
 CONSTRAINT = _lines("""
@@ -131,6 +218,22 @@ No flights with a layover in {city}, I can't get a visa for there.
 My probation forbids me to leave the county.
 There must always be two adults in the room with the children.
 I cannot drive at night, my eyes don't allow it.
+I can't eat {food}, full stop.
+I don't eat meat, fish or eggs, and that isn't going to change.
+No alcohol for me, it's forbidden in my faith.
+I have to be at the clinic every {weekday} at {hour}, that can't move.
+The wheelchair needs a door at least eighty centimetres wide.
+I need subtitles on every video, I'm hard of hearing.
+We cannot go over {amount}, the bank will not lend more.
+You must never leave the dog with the baby.
+It has to be finished before the {day}th, otherwise there's a fine of {amount}.
+I'm under a non-disclosure agreement, don't mention the project to anybody.
+My visa ends on the {day}th and I must be out of the country by then.
+I can't work Saturdays, it's the Sabbath.
+Absolutely no photographs of my children online.
+I may not be within a hundred metres of him, court order.
+No needles. I mean it, I have a phobia and I pass out.
+Do not ever send money without calling me first.
 """)
 
 EMERGENCY = _lines("""
@@ -149,6 +252,20 @@ There is gas in the flat, we can smell it.
 If anything happens to me, call {name} on {phone}.
 My emergency contact is {name}, {phone}.
 The baby has a fever of forty and won't drink.
+My chest is tight and my arm has gone numb.
+I've cut myself badly and it won't stop bleeding.
+She isn't breathing!
+He drank something from under the sink.
+I took a whole bottle of pills an hour ago.
+I want to end it all.
+I have a plan to kill myself.
+There's a fire in the kitchen and I can't get out.
+Somebody is trying to break in right now.
+My daughter has been missing since {hour}.
+I can't feel my legs after the fall.
+My face is drooping on one side and I can't lift my arm.
+{kin} collapsed and is turning blue.
+He threatened me with a knife last night.
 """)
 
 STANDING_ORDER = _lines("""
@@ -167,6 +284,18 @@ Important: the spare key is with {name}, flat {day}.
 Note that deliveries are only allowed before {hour}.
 Always use metric units with me, mixing them up cost us a shipment once.
 Remember this for every trip: aisle seat, ground floor, no lifts.
+Whenever I ask for a route, avoid motorways, I don't drive on them.
+Every reply has to be in {language}, please.
+Never call me at work.
+Don't ever book with that airline for me again.
+If {name} asks, you know nothing about the move, okay? That is important.
+Call me by my new name, {name}, the old one must not appear anywhere.
+Always leave the porch light on for {name}.
+In all documents the amount has to stay below {amount}, always.
+The wifi password is {code}, keep it somewhere safe.
+My blood type is O negative, write that down.
+Remember: the cat gets her tablet at {hour}.
+Please always ask me before you spend more than {amount}.
 """)
 
 # Sounds like it, is not: RELEVANT.
@@ -189,6 +318,17 @@ Are you on any blood thinners?
 What should a first-aid kit contain?
 Who do we call in an emergency?
 Does your mother have high blood pressure?
+Do you take anything for that?
+Do you have asthma or diabetes?
+What are you allergic to?
+Does anyone in your family have {condition}?
+Are there any foods you can't eat?
+Did they give you {drug} at the hospital?
+Which hospital is closest to the station?
+How does an EpiPen work?
+Is {food1} one of the fourteen allergens?
+What's the difference between an allergy and an intolerance?
+How long does {drug} stay in the body?
 """)
 
 NEGATION = _lines("""
@@ -210,6 +350,17 @@ I have no dietary restrictions at all.
 She doesn't have any allergies that we know of.
 My blood pressure is fine, everything was normal.
 I stopped needing tablets years ago and feel great.
+No, no allergies that we know of.
+Correct, no allergies.
+No, nothing, just vitamins sometimes.
+I'm not taking anything.
+I've never been in hospital in my life.
+Nobody in our family has ever had {condition}.
+No chest pain, no trouble breathing, nothing like that.
+I'm not pregnant, just full of cake.
+It wasn't a seizure after all, I simply tripped.
+I can eat {food} without any problem.
+No restrictions, no deadline, take all the time you like.
 """)
 
 NEWS = _lines("""
@@ -226,6 +377,14 @@ I'm writing an essay on how {allergydrug} was discovered.
 The film is about a nurse in a big emergency room.
 Our charity run raised {amount} for research on {condition}.
 I watched a video on how adrenaline pens are made.
+My favourite podcast did an hour on {food1} allergies.
+The museum has a show about medicine in the old days.
+They recalled a batch of {drug} in {city}, says the paper.
+Our biology homework is about {condition}.
+A colleague gave a talk on {condition} at the conference.
+In the book the hero is allergic to silver.
+The new law says every school needs a first-aid room.
+I translated a leaflet about {drug} for a client.
 """)
 
 ADVICE = _lines("""
@@ -245,6 +404,15 @@ Never give up, you're nearly there.
 Please call me when you get home.
 Keep in touch and keep smiling.
 Be careful on the icy steps.
+You could ask the chef whether there is {food1} in it.
+Many people carry an EpiPen when they travel.
+Take a jacket, it gets cold in the evening.
+You must never mix plaids and stripes, haha.
+Drink some tea and get some rest.
+Remember to breathe and enjoy the view.
+Wash {food} before you cook them.
+If you feel dizzy in the heat, sit down for a moment.
+Travellers with {condition} should bring a doctor's letter.
 """)
 
 FIGURE = _lines("""
@@ -272,6 +440,19 @@ We laughed until we couldn't breathe.
 I've got a terrible case of Monday.
 That goal was criminal.
 Over my dead body will I paint it beige, haha.
+I almost died laughing.
+She's a pain in the neck.
+My wallet is bleeding after that trip.
+I'm drowning in emails.
+The wifi is on life support again.
+I've got butterflies in my stomach.
+This song gives me chills.
+My plants are dying of thirst and neglect.
+I have a crippling addiction to {treat}.
+That {nuisance} will be the end of me, I tell you.
+It hit me like a shock, what a plot twist!
+I was green with envy.
+I'm blind without my glasses, and I left them on the bus!
 """)
 
 FOOD_TALK = _lines("""
@@ -288,6 +469,14 @@ I never liked olives much.
 I don't usually drink coffee after six.
 They serve {food} with lemon and a lot of butter.
 My grandmother's recipe needs {food} and patience.
+I could eat {food} every day.
+Do you prefer {food} or {treat}?
+We picked {food} at my uncle's farm.
+The cake with {food} was a hit at the party.
+I had {food} for lunch, a bit heavy but good.
+Shall I bring {food} or wine?
+The {treat} at the station is the best in {city}.
+I'm not a big fan of {food}, but I eat them.
 """)
 
 HEALTH_TALK = _lines("""
@@ -307,6 +496,15 @@ I should really get new glasses.
 {kin} works at a hospital in {city}.
 I got my flu shot at work today.
 The physio says I sit too much.
+I broke a nail, tragedy of the week.
+The doctor's office moved to {city} Street.
+I took the day off, my throat was a bit scratchy.
+My knee hurt after football but it's gone.
+My dad retired from the hospital after thirty years.
+We gave blood at the office on {weekday}.
+I'm learning first aid on {weekday} evenings.
+I had an eye test and I don't even need glasses.
+My daughter lost her first tooth.
 """)
 
 PLAIN = _lines("""
@@ -332,6 +530,18 @@ You can't miss it, it's the blue door.
 We are not allowed to bring dogs to the office, sadly.
 How do I get wine stains out of a carpet?
 Which phone should I buy for {amount}?
+The kids have a school play on {weekday}.
+We signed the lease yesterday.
+I got a promotion!
+I'm reading a book about bees.
+My flight lands at {hour}.
+I have two brothers and a dog.
+The garden is full of tomatoes this year.
+We watched the match with {name} and it was a thriller.
+You should never have told me the ending!
+I can't believe it's already {weekday}.
+I must have left my scarf at your place.
+I need to finish my essay tonight.
 """)
 
 TRIVIAL = _lines("""
@@ -471,6 +681,9 @@ SLOTS: dict[str, tuple[str, ...]] = {
         "kidney failure, Crohn's disease, sickle cell disease, multiple sclerosis, Parkinson's, lupus, breast cancer, "
         "severe depression, bipolar disorder, sleep apnea, a brain tumour, atrial fibrillation, hepatitis C, COPD"
     ).split(", "),
+    "condition2": _words(
+        "diabetic epileptic asthmatic pregnant coeliac deaf blind anaemic haemophiliac bipolar immunocompromised"
+    ),
     "condition1": _words("diabetes epilepsy asthma thyroid heart_failure angina arthritis anxiety cholesterol lupus"),
     "kin": (
         "My daughter, My son, My wife, My husband, My dad, My mum, My grandmother, Our youngest, My partner, "
