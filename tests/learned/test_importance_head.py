@@ -10,10 +10,12 @@ import torch
 from torch.nn import functional
 
 from foveate.core.errors import ConfigError
+from foveate.core.schema import Query, Turn
 from foveate.core.tiers import Importance
 from foveate.learned.importance import ImportanceHead
 from foveate.learned.model import FoveateConfig, FoveateModel
 from foveate.learned.objective.importance import class_weights, importance_loss
+from foveate.learned.scorer import load_scorer
 
 
 def with_head(seed: int = 0) -> FoveateModel:
@@ -81,3 +83,45 @@ def test_a_model_without_the_head_is_what_it_was_and_says_so(tmp_path: Path) -> 
     assert loaded.importance is None
     with pytest.raises(ConfigError, match="no importance head"):
         loaded.importance_of(torch.zeros(1, tiny.DIM))
+
+
+TURNS = [Turn("a", "user", "hi"), Turn("b", "user", "I'm allergic to bees."), Turn("c", "user", "the lake is cold")]
+
+
+def test_a_scorer_gives_critical_where_head_or_rule_says_so(tmp_path: Path) -> None:
+    model = with_head()
+    assert model.importance is not None
+    for threshold, expected in ((1.1, [False, True, False]), (0.0, [True, True, True])):
+        model.importance.threshold.fill_(threshold)
+        index = load_scorer(tiny.saved(tmp_path / str(threshold), model)).open()
+        for turn in TURNS:
+            index.append([turn])
+            index.score(Query("how cold ?"))
+        found = index.score(Query("how cold ?")).importance
+        assert found is not None
+        assert [level is Importance.CRITICAL for level in found] == expected
+
+
+def test_a_scorer_without_the_head_leaves_the_classes_to_others(tmp_path: Path) -> None:
+    index = load_scorer(tiny.saved(tmp_path, tiny.model())).open()
+    index.append(TURNS)
+    assert index.score(Query("how cold ?")).importance is None
+
+
+def test_an_export_gives_the_classes_that_the_model_gives(tmp_path: Path) -> None:
+    from foveate.export.folder import export
+    from foveate.serving.onnx_scorer import OnnxScorer
+
+    model = with_head()
+    assert model.importance is not None
+    vectors, _, _ = tiny.inputs()
+    model.importance.threshold.fill_(float(model.importance_of(vectors).detach()[:, 2].median()))
+    run = tiny.saved(tmp_path / "run", model)
+    export(run, tmp_path / "out", int8=False, say=lambda _: None)
+    exported, reference = OnnxScorer(tmp_path / "out"), load_scorer(run)
+    turns = [TURNS[0]] * 9
+    assert exported.importance is not None
+    assert reference.importance is not None
+    classes = exported.importance(vectors.numpy(), turns)
+    assert classes == reference.importance(vectors.numpy(), turns)
+    assert {Importance.CRITICAL} < set(classes)

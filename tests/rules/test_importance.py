@@ -4,7 +4,7 @@ import pytest
 
 from foveate.core.schema import Turn
 from foveate.core.tiers import Importance
-from foveate.rules.importance import ConstantImportance, KeywordImportance, classify_text
+from foveate.rules.importance import ConstantImportance, KeywordImportance, classify_text, decide, with_keywords
 
 CRITICAL = [
     "I have a severe peanut allergy.",
@@ -138,6 +138,14 @@ def test_classifiers_take_turns_whatever_their_content() -> None:
     empty = Turn(id="m0", role="assistant", content=None)
     assert KeywordImportance().classify(empty) is Importance.TRIVIAL
     assert ConstantImportance(Importance.RELEVANT).classify(empty) is Importance.RELEVANT
+
+
+def test_a_head_and_the_rule_together_miss_less() -> None:
+    classes = decide([[0.7, 0.2, 0.1], [0.1, 0.5, 0.4], [0.3, 0.2, 0.5]], threshold=0.4)
+    assert classes == [Importance.TRIVIAL, Importance.CRITICAL, Importance.CRITICAL]
+    texts = ("I'm allergic to bees.", "Hello!", "Hello!")
+    turns = [Turn(id=str(i), role="user", content=text) for i, text in enumerate(texts)]
+    assert with_keywords([Importance.TRIVIAL, Importance.CRITICAL, Importance.RELEVANT], turns) == [2, 2, 1]
 
 
 def test_real_small_talk_is_hardly_ever_critical(data_root) -> None:

@@ -125,6 +125,7 @@ def _judge(found: dict[str, Parity], folder: Path, say: Callable[[str], None]) -
 
 
 def _contract(name: str, model: FoveateModel, parity: dict[str, Any], questions: int) -> dict[str, Any]:
+    importance = {} if model.importance is None else {"critical_threshold": float(model.importance.threshold)}
     return {
         "format": FORMAT,
         "name": name,
@@ -137,6 +138,7 @@ def _contract(name: str, model: FoveateModel, parity: dict[str, Any], questions:
         "calibrated": True,
         "parity": parity,
         "parity_questions": questions,
+        **importance,
     }
 
 

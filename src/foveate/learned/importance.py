@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from foveate.core.tiers import Importance
 from foveate.learned.objective.importance import CLASSES
+from foveate.rules.importance import decide
 
 HIDDEN = 128
 
@@ -45,10 +46,4 @@ class ImportanceHead(nn.Module):
 
     def decide(self, vectors: Tensor) -> list[Importance]:
         """The class of each turn: CRITICAL from the threshold on, else the likelier of the other two."""
-        probabilities = self.probabilities(vectors)
-        critical = probabilities[:, Importance.CRITICAL] >= self.threshold
-        relevant = probabilities[:, Importance.RELEVANT] >= probabilities[:, Importance.TRIVIAL]
-        return [
-            Importance.CRITICAL if yes else Importance.RELEVANT if other else Importance.TRIVIAL
-            for yes, other in zip(critical.tolist(), relevant.tolist(), strict=True)
-        ]
+        return decide(self.probabilities(vectors).tolist(), float(self.threshold))

@@ -16,8 +16,11 @@ from transformers import AutoConfig, AutoModel
 
 from foveate.core.errors import CheckpointError
 from foveate.core.protocols import PolicyName
+from foveate.core.schema import Turn
+from foveate.core.tiers import Importance
 from foveate.learned.encoder import MODEL_FOLDER
 from foveate.learned.model import FoveateModel
+from foveate.rules.importance import with_keywords
 from foveate.signals.batches import Ids, Windows, encode_texts
 from foveate.signals.deltas import DELTAS, restored
 from foveate.signals.features import SIGNAL_NAMES
@@ -48,6 +51,13 @@ class TorchVectorModel:
     def head(self, vectors: Floats, mixed: Floats, query: Floats, signals: Floats) -> Floats:
         tensors = (self._tensor(x) for x in (vectors, mixed, query[None], signals[None]))
         return self.model.probability(self.model.fuse(*tensors))[0].cpu().numpy()
+
+    @torch.inference_mode()
+    def importance(self, vectors: Floats, turns: Sequence[Turn]) -> list[Importance]:
+        """The class of each turn: CRITICAL where the model's importance head or the keyword rule says so."""
+        if self.model.importance is None:
+            raise CheckpointError(f"{self.name} has no importance head: train one, or leave the classes to the rule")
+        return with_keywords(self.model.importance.decide(self._tensor(vectors)), turns)
 
     def _run(self, ids: Ids, mask: Ids) -> Floats:
         device = self.model.device
@@ -101,7 +111,8 @@ def _loaded(path: Path, load: Callable[[], Any]) -> Any:
 def load_scorer(folder: str | Path, name: str | None = None) -> VectorScorer:
     """A scorer from a run folder of `foveate train` or a saved model folder."""
     model, tokenizer = load_model(Path(folder))
-    return VectorScorer(TorchVectorModel(model, tokenizer, name or Path(folder).name))
+    backend = TorchVectorModel(model, tokenizer, name or Path(folder).name)
+    return VectorScorer(backend, None if model.importance is None else backend.importance)
 
 
 def _policy(name: str) -> PolicyName:

@@ -211,6 +211,31 @@ class ConstantImportance:
         return self.value
 
 
+def decide(probabilities: Sequence[Sequence[float]], threshold: float) -> list[Importance]:
+    """The classes a head gives: CRITICAL from the threshold on, else the likelier of the other two.
+
+    Args:
+        probabilities: (n, 3), columns in the order of `Importance`.
+        threshold: of the probability of CRITICAL.
+    """
+    return [
+        Importance.CRITICAL
+        if critical >= threshold
+        else Importance.RELEVANT
+        if relevant >= trivial
+        else Importance.TRIVIAL
+        for trivial, relevant, critical in probabilities
+    ]
+
+
+def with_keywords(classes: Sequence[Importance], turns: Sequence[Turn]) -> list[Importance]:
+    """The classes, CRITICAL also where the keyword rule says so: what a head misses the lexicon may know."""
+    return [
+        Importance.CRITICAL if classify_text(turn.text) is Importance.CRITICAL else given
+        for given, turn in zip(classes, turns, strict=True)
+    ]
+
+
 def classify_text(text: str) -> Importance:
     """The class of one text."""
     clauses = [c.strip() for c in _CLAUSE.findall(text.replace("’", "'"))]

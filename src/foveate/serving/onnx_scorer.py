@@ -1,7 +1,7 @@
 """The exported scorer: onnxruntime and tokenizers, no torch.
 
-An export folder holds foveate.json (the contract), tokenizer.json, three graphs and, where it was quantised, an int8
-encoder. The graphs are read once; one scorer may serve many conversations and threads.
+An export folder holds foveate.json (the contract), tokenizer.json, three graphs (four with an importance head) and,
+where it was quantised, an int8 encoder. The graphs are read once; one scorer may serve many conversations and threads.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from typing import Any, Literal, get_args
 from foveate.core.errors import CheckpointError, MissingExtraError
 from foveate.core.files import sha256
 from foveate.core.protocols import PolicyName
+from foveate.core.schema import Turn
+from foveate.core.tiers import Importance
+from foveate.rules.importance import decide, with_keywords
 from foveate.signals.batches import Ids, Windows, encode_texts
 from foveate.signals.deltas import DELTAS, initializers, restored
 from foveate.signals.features import SIGNAL_NAMES
@@ -25,6 +28,7 @@ FORMAT = 1
 Precision = Literal["fp32", "int8"]
 ENCODERS: dict[Precision, str] = {"fp32": "encoder.onnx", "int8": "encoder.int8.onnx"}
 _SHARED = ("tokenizer.json", "mixer.onnx", "head.onnx")
+IMPORTANCE = "importance.onnx"
 _LEAST = {"dim": 1, "width": 1, "reach": 0, "max_length": 1}
 _TYPES: dict[str, tuple[type, str]] = {
     **dict.fromkeys(_LEAST, (int, "a whole number")),
@@ -62,6 +66,9 @@ class OnnxVectorModel:
         weights = _weights(folder, manifest)
         self._encoder = _session(folder / ENCODERS[precision], threads, weights)
         self._mixer, self._head = (_session(folder / name, threads) for name in _SHARED[1:])
+        has_head = IMPORTANCE in manifest["files"]
+        self._importance = _session(folder / IMPORTANCE, threads) if has_head else None
+        self._threshold = float(manifest["critical_threshold"]) if has_head else 0.0
         for key, graph in (("dim", self._encoder), ("width", self._mixer)):
             made = graph.get_outputs()[0].shape[-1]
             if isinstance(made, int) and made != manifest[key]:
@@ -79,6 +86,18 @@ class OnnxVectorModel:
         inputs = {"vectors": vectors, "mixed": mixed, "query": query, "signals": signals}
         return self._head.run(None, inputs)[0]
 
+    @property
+    def has_importance(self) -> bool:
+        """Whether the export holds an importance head."""
+        return self._importance is not None
+
+    def importance(self, vectors: Floats, turns: Sequence[Turn]) -> list[Importance]:
+        """The class of each turn: CRITICAL where the export's importance head or the keyword rule says so."""
+        if self._importance is None:
+            raise CheckpointError(f"{self.name} has no importance head: export a run that trained one")
+        probabilities = self._importance.run(None, {"vectors": vectors})[0]
+        return with_keywords(decide(probabilities.tolist(), self._threshold), turns)
+
     def _run_encoder(self, ids: Ids, mask: Ids) -> Floats:
         return self._encoder.run(None, {"ids": ids, "mask": mask})[0]
 
@@ -93,7 +112,8 @@ class OnnxScorer(VectorScorer):
     """
 
     def __init__(self, folder: str | Path, precision: Precision = "fp32", threads: int = 0) -> None:
-        super().__init__(OnnxVectorModel(Path(folder), precision, threads))
+        model = OnnxVectorModel(Path(folder), precision, threads)
+        super().__init__(model, model.importance if model.has_importance else None)
 
 
 def read_manifest(folder: Path, precision: Precision | None = None) -> Mapping[str, Any]:
@@ -127,8 +147,10 @@ def read_manifest(folder: Path, precision: Precision | None = None) -> Mapping[s
     if precision is not None and ENCODERS[precision] not in files:
         raise CheckpointError(f"{folder} has no {precision} encoder: export it again with {precision}")
     encoders = [ENCODERS[precision]] if precision else [name for name in ENCODERS.values() if name in files]
-    slim = (DELTAS,) if "weights" in manifest else ()
-    for name in (*encoders, *slim, *_SHARED):
+    optional = ([DELTAS] if "weights" in manifest else []) + ([IMPORTANCE] if IMPORTANCE in files else [])
+    if IMPORTANCE in optional and not isinstance(manifest.get("critical_threshold"), float):
+        raise CheckpointError(f"{path}: critical_threshold is missing beside {IMPORTANCE}: {_AGAIN}")
+    for name in (*encoders, *_SHARED, *optional):
         if name not in files:
             raise CheckpointError(f"{path}: files does not list {name}: {_AGAIN}")
         _check_file(folder / name, files[name])

@@ -11,6 +11,7 @@ from typing import Protocol, overload
 
 from foveate.core.protocols import PolicyName, Scores
 from foveate.core.schema import Query, Turn
+from foveate.core.tiers import Importance
 from foveate.signals.features import SIGNAL_NAMES, SignalIndex
 from foveate.signals.lexical import Floats, Growing
 
@@ -45,6 +46,14 @@ class VectorModel(Protocol):
         ...
 
 
+class VectorImportance(Protocol):
+    """What classifies turns whose vectors are at hand."""
+
+    def __call__(self, vectors: Floats, turns: Sequence[Turn]) -> Sequence[Importance]:
+        """(n, dim) vectors of n turns, and the turns -> their n classes."""
+        ...
+
+
 def turn_text(turn: Turn) -> str:
     """What the encoder reads of a turn: its date, who speaks, and the words."""
     return " ".join(filter(None, (turn.date, f"{turn.speaker or turn.role}:", turn.text)))
@@ -68,12 +77,18 @@ class Column(Sequence[float]):
 
 
 class VectorScorer:
-    """A calibrated scorer over cached turn vectors. Source: foveate's own model (docs/architecture.md)."""
+    """A calibrated scorer over cached turn vectors. Source: foveate's own model (docs/architecture.md).
+
+    Args:
+        model: the backend.
+        importance: AFM's class of each turn, asked for once; None leaves it to whoever packs.
+    """
 
     calibrated = True
 
-    def __init__(self, model: VectorModel) -> None:
+    def __init__(self, model: VectorModel, importance: VectorImportance | None = None) -> None:
         self.model = model
+        self.importance = importance
 
     @property
     def name(self) -> str:
@@ -85,7 +100,7 @@ class VectorScorer:
 
     def open(self) -> VectorIndex:
         """A fresh index for one conversation."""
-        return VectorIndex(self.model)
+        return VectorIndex(self.model, self.importance)
 
 
 class VectorIndex:
@@ -93,8 +108,10 @@ class VectorIndex:
     neighbours only.
     """
 
-    def __init__(self, model: VectorModel) -> None:
+    def __init__(self, model: VectorModel, importance: VectorImportance | None = None) -> None:
         self._model = model
+        self._importance = importance
+        self._classes: list[Importance] = []
         self._signals = SignalIndex()
         self._vectors = Growing(model.dim)
         self._mixed = Growing(model.width)
@@ -107,7 +124,7 @@ class VectorIndex:
         self._waiting.extend(turns)
 
     def score(self, query: Query) -> Scores:
-        """The probability that each turn is needed to answer, with its signals."""
+        """The probability that each turn is needed to answer, its signals, and its class where one is asked for."""
         self._encode_waiting()
         signals = self._signals.signals(query)
         if not len(self._vectors):
@@ -115,7 +132,9 @@ class VectorIndex:
         vector = self._query_vector(query.text)
         prob = self._model.head(self._vectors.view, self._mixed.view, vector, signals)
         named = {name: Column(signals[:, k]) for k, name in enumerate(SIGNAL_NAMES)}
-        return Scores(score=prob.tolist(), signals={"cosine": Column(self._vectors.view @ vector), **named})
+        classes = None if self._importance is None else list(self._classes)
+        signals_by_name = {"cosine": Column(self._vectors.view @ vector), **named}
+        return Scores(score=prob.tolist(), importance=classes, signals=signals_by_name)
 
     def remember(self, texts: Sequence[str]) -> None:
         """Encode many questions at once, where they are known beforehand."""
@@ -131,7 +150,10 @@ class VectorIndex:
         if not self._waiting:
             return
         old, reach = len(self._vectors), self._model.reach
-        self._vectors.extend(self._model.encode([turn_text(t) for t in self._waiting]))
+        vectors = self._model.encode([turn_text(t) for t in self._waiting])
+        self._vectors.extend(vectors)
+        if self._importance is not None:
+            self._classes.extend(self._importance(vectors, self._waiting))
         self._waiting = []
         stale = max(0, old - reach)
         seen_from = max(0, stale - reach)
