@@ -19,8 +19,9 @@ from foveate.core.schema import Query, Turn
 from foveate.core.tiers import Importance, Thresholds, Tier
 from foveate.core.tokens import EncodeCounter, load_counter
 from foveate.memory.choices import RULE_NAMES, load_scorer
-from foveate.rules.acc import AccScorer, AdaptiveThresholds, DynamicBudget
+from foveate.rules.acc import AccScorer, AdaptiveThresholds
 from foveate.rules.afm import AfmScorer
+from foveate.rules.budget import BudgetRule, CoverageBudget, DynamicBudget, FixedBudget, NeedBudget, PriceBudget
 from foveate.rules.hashing import HashingEmbedder
 from foveate.rules.importance import ConstantImportance, KeywordImportance
 from foveate.rules.ranking import FunctionScorer, RecencyScorer
@@ -231,10 +232,54 @@ def test_the_dynamic_budget_is_used_and_never_breaks_the_call() -> None:
     shrunk = memory(MEDIUM, scorer="bm25", dynamic_budget=DynamicBudget(lam=60.0)).build_context(QUESTION, 400)
     assert shrunk.tokens <= shrunk.budget < 400
     assert shrunk.tokens < plain.tokens
-    tiny = memory(MEDIUM, scorer="bm25", dynamic_budget=DynamicBudget(lam=1e9)).build_context(QUESTION, 400)
+    nothing = DynamicBudget(lam=1e9)
+    tiny = memory(MEDIUM, scorer="bm25", dynamic_budget=nothing, importance=None).build_context(QUESTION, 400)
     assert contents(tiny) == [QUESTION]
     with pytest.raises(BudgetError, match="a budget of 5 tokens"):
-        memory(MEDIUM, dynamic_budget=DynamicBudget(lam=1e9)).build_context(QUESTION, 5)
+        memory(MEDIUM, dynamic_budget=nothing).build_context(QUESTION, 5)
+
+
+def test_a_rule_that_would_spend_nothing_still_leaves_room_for_what_is_critical() -> None:
+    packed = memory(MEDIUM, scorer="bm25", dynamic_budget=FixedBudget(0)).build_context(QUESTION, 800)
+    assert ALLERGY in contents(packed)
+    assert all(t.importance is Importance.CRITICAL for t in packed.trace if t.tier is not Tier.DROP)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        FixedBudget(90),
+        DynamicBudget(lam=200.0, normalised=True, log_odds=True),
+        PriceBudget(0.01),
+        PriceBudget(0.002, "share"),
+        NeedBudget(0.5),
+        CoverageBudget(0.5),
+    ],
+    ids=lambda rule: type(rule).__name__,
+)
+@pytest.mark.parametrize("budget", [60, 150, 400, 5000])
+def test_every_budget_rule_holds_the_budget(rule: BudgetRule, budget: int) -> None:
+    scorer = FunctionScorer("p", lambda turns, query: [1 / (2 + i) for i in range(len(turns))], calibrated=True)
+    full = memory(MEDIUM, scorer=scorer, importance=None).build_context(QUESTION, budget, "Be brief.")
+    packed = memory(MEDIUM, scorer=scorer, importance=None, dynamic_budget=rule).build_context(
+        QUESTION, budget, "Be brief.", reserve=10
+    )
+    assert packed.tokens + 10 <= packed.budget <= budget
+    assert packed.tokens <= full.tokens
+    assert contents(packed)[0] == "Be brief."
+    assert contents(packed)[-1] == QUESTION
+
+
+def test_a_price_takes_what_is_worth_it_whatever_is_allowed() -> None:
+    scorer = FunctionScorer("p", lambda turns, query: [0.9, *[0.01] * (len(turns) - 1)], calibrated=True)
+    manager = memory(MEDIUM, scorer=scorer, importance=None, dynamic_budget=PriceBudget(0.01), summarizer=None)
+    for budget in (300, 3000):
+        assert contents(manager.build_context(QUESTION, budget)) == [ALLERGY, QUESTION]
+
+
+def test_a_rule_that_needs_probabilities_refuses_scores_that_are_none() -> None:
+    with pytest.raises(ConfigError, match="PriceBudget needs probabilities, which 'chat' does not give"):
+        FocusManager("chat", dynamic_budget=PriceBudget(0.01))
 
 
 # --- what the field's users trip on (FIELD.md) ---

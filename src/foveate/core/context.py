@@ -135,19 +135,12 @@ class ContextBuilder:
             BudgetError: preamble, query, pinned turns and fixed overhead do not fit; names the least budget.
             ConfigError: scores do not match the turns, or arguments contradict each other.
         """
-        self._check(scores, reserve, include_query and query is None)
-        frame = _Frame(
-            [preamble_piece(preamble)] if preamble is not None else [],
-            [query_piece(query.text)] if include_query and query is not None else [],
-        )
-        item_score = self._item_scores(scores)
-        forms = self._forms(item_score, query.text if self._query_aware and query is not None else "")
-        pinned = [(item, Tier.FULL) for item in sorted(self._history.pinned)]
-        fixed = self._renderer.count(self._write(frame, self._place(pinned, forms)), self._counter)
+        if reserve < 0:
+            raise ConfigError(f"reserve={reserve}: give the tokens to set aside, at least 0")
+        frame, forms, columns = self._problem(scores, policy, query, preamble, include_query)
         allowed = budget - reserve
-        if fixed > allowed:
-            raise BudgetError(budget, fixed + reserve, _required_part(frame, len(pinned), reserve))
-        columns = self._columns(scores, item_score, policy, forms, fixed)
+        if columns.fixed > allowed:
+            raise BudgetError(budget, columns.fixed + reserve, _required_part(frame, len(columns.pinned), reserve))
         fit = self._fit(columns, policy, forms, frame, allowed)
         snapshot = Snapshot(
             history=self._history,
@@ -155,7 +148,7 @@ class ContextBuilder:
             pinned=columns.pinned,
             critical=frozenset(columns.critical),
             scores=scores,
-            item_score=item_score,
+            item_score=columns.score,
             policy=policy,
             thresholds=self._thresholds,
             packing=fit.packing,
@@ -164,6 +157,31 @@ class ContextBuilder:
         )
         stats = self._stats(fit, budget, policy, frame)
         return Packed(fit.rendered.messages, fit.rendered.text, fit.tokens, budget, stats, snapshot)
+
+    def problem(
+        self, scores: Scores, *, query: Query | None = None, preamble: str | None = None, include_query: bool = False
+    ) -> Columns:
+        """What `build` would pack under any budget: what each item costs and is worth, and, in `fixed`, the tokens of
+        the preamble, the query and the pinned turns.
+
+        Raises:
+            ConfigError: as `build`.
+        """
+        return self._problem(scores, "optimal", query, preamble, include_query)[2]
+
+    def _problem(
+        self, scores: Scores, policy: PolicyName, query: Query | None, preamble: str | None, include_query: bool
+    ) -> tuple[_Frame, _Forms, Columns]:
+        self._check(scores, include_query and query is None)
+        frame = _Frame(
+            [preamble_piece(preamble)] if preamble is not None else [],
+            [query_piece(query.text)] if include_query and query is not None else [],
+        )
+        item_score = self._item_scores(scores)
+        forms = self._forms(item_score, query.text if self._query_aware and query is not None else "")
+        pinned = [(item, Tier.FULL) for item in sorted(self._history.pinned)]
+        fixed = self._renderer.count(self._write(frame, self._place(pinned, forms)), self._counter)
+        return frame, forms, self._columns(scores, item_score, policy, forms, fixed)
 
     def _fit(self, columns: Columns, policy: PolicyName, forms: _Forms, frame: _Frame, allowed: int) -> _Fit:
         """Packs, writes and counts; where the whole counts more than its pieces, packs again with that much less.
@@ -185,14 +203,12 @@ class ContextBuilder:
             f"{self._renderer.name} and {self._counter.name} do not agree on what a piece costs"
         )
 
-    def _check(self, scores: Scores, reserve: int, query_missing: bool) -> None:
+    def _check(self, scores: Scores, query_missing: bool) -> None:
         turns = len(self._history.turns)
         given = {"score": scores.score, "importance": scores.importance, **scores.signals}
         for name, values in given.items():
             if values is not None and len(values) != turns:
                 raise ConfigError(f"{len(values)} values of {name} for {turns} turns: give one a turn")
-        if reserve < 0:
-            raise ConfigError(f"reserve={reserve}: give the tokens to set aside, at least 0")
         if query_missing:
             raise ConfigError("include_query=True without a query: give the query")
 

@@ -19,8 +19,9 @@ from foveate.evaluation.checkpoints import load_checkpoint
 from foveate.evaluation.content import ContentScorer
 from foveate.evaluation.embedding import MiniLmEmbedder
 from foveate.evaluation.suites import SplitName, Suite
-from foveate.rules.acc import BudgetSign, DynamicBudget, acc_rule
+from foveate.rules.acc import acc_rule
 from foveate.rules.afm import AfmScorer, afm_paper_offline, afm_public_offline, afm_rule
+from foveate.rules.budget import BudgetRule, BudgetSign, DynamicBudget
 from foveate.rules.eviction import EvictionScorer, WindowScorer
 from foveate.rules.ranking import (
     Bm25Scorer,
@@ -72,14 +73,14 @@ class Packing:
         shorten: how turns may be shortened, which also allows stubs: not at all, by the heuristic compressor as AFM has
             it ("loose"), or only where numbers, names and negations survive ("strict").
         thresholds: tau_high and tau_mid for a history of n turns; None for the defaults.
-        budget: the budget used, from the scores and the budget allowed (Eq. 3); None for all that is allowed.
+        budget: the rule for the budget used (Eq. 3); None for all that is allowed.
         empty: no turn is offered at all.
         whole: everything is kept, whatever the budget.
     """
 
     shorten: Literal["no", "loose", "strict"] = "no"
     thresholds: Callable[[int], Thresholds] | None = None
-    budget: Callable[[Sequence[float], int], int] | None = None
+    budget: BudgetRule | None = None
     empty: bool = False
     whole: bool = False
 
@@ -197,8 +198,9 @@ def _afm(name: str, scorer: AfmScorer) -> Method:
 
 
 def _acc(name: str, sign: BudgetSign) -> Method:
-    scorer, dynamic = acc_rule(), DynamicBudget(sign=sign)
-    return Method(name, True, lambda _: (scorer,), Packing("strict", scorer.thresholds_at, dynamic.budget))
+    scorer = acc_rule()
+    packing = Packing("strict", scorer.thresholds_at, DynamicBudget(sign=sign))
+    return Method(name, True, lambda _: (scorer,), packing)
 
 
 def checkpoint_method(folder: Path, split: SplitName, suite: Suite, only: int | None = None) -> Method:

@@ -27,6 +27,7 @@ from foveate.evaluation.suites import SplitName, Suite
 from foveate.metrics.locomo import answer_parts, normal_context
 from foveate.metrics.retrieval import coverage, evidence_recall
 from foveate.metrics.text import normalise, stemmed
+from foveate.rules.budget import offer_of
 from foveate.rules.heuristic import HeuristicCompressor
 
 WARM_UPS = 3
@@ -157,7 +158,8 @@ class _Packer:
     def pack(self, scores: Scores, query: Query | None, budget: Budget) -> Packed:
         allowed = WHOLE if budget == "full" else budget
         if self._packing.budget is not None:
-            allowed = min(allowed, self._packing.budget(scores.score, allowed))
+            offer = offer_of(self._builder.problem(scores, query=query))
+            allowed = min(allowed, self._packing.budget.tokens(offer, allowed))
         return self._builder.build(scores, allowed, policy=self._policy, query=query)
 
     def timed(self, scores: Scores, query: Query | None, budgets: Sequence[Budget], scoring: float) -> list[Timed]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from foveate.core.context import ContextBuilder
-from foveate.core.errors import BudgetError
+from foveate.core.errors import ConfigError
 from foveate.core.messages import read_messages
 from foveate.core.packed import Packed
 from foveate.core.protocols import ImportanceClassifier, PolicyName, Scorer, Scores, Summarizer
@@ -37,7 +37,7 @@ from foveate.memory.choices import (
     thresholds_for,
     whole_number,
 )
-from foveate.rules.acc import DynamicBudget
+from foveate.rules.budget import BudgetRule, critical_tokens, offer_of
 from foveate.rules.importance import KeywordImportance
 
 _BY_KEYWORD = KeywordImportance()
@@ -59,7 +59,10 @@ class FocusManager:
         policy: how turns are chosen; None takes the scorer's.
         reserve: tokens of every budget that are left free, for instance for the reply.
         thresholds: tau_high and tau_mid; None takes those that belong to the scorer (Eq. 2 adapts them to the length).
-        dynamic_budget: Eq. 3, which may use less than the budget given; None uses what it needs of the whole.
+        dynamic_budget: a rule that may use less than the budget given (see `rules.budget`): `PriceBudget`, which spends
+            a mean budget best where the scorer is calibrated, `DynamicBudget`, which is Eq. 3, or any other. It decides
+            over what preamble, query, pinned turns and reserve leave, and is not followed below what the CRITICAL turns
+            take. None uses all of it.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class FocusManager:
         policy: PolicyName | None = None,
         reserve: int = 0,
         thresholds: Thresholds | None = None,
-        dynamic_budget: DynamicBudget | None = None,
+        dynamic_budget: BudgetRule | None = None,
     ) -> None:
         self._scorer = load_scorer(scorer)
         self._counter = pick_counter(counter)
@@ -82,10 +85,15 @@ class FocusManager:
         for value, kind, what in (
             (importance, ImportanceClassifier, "importance"),
             (thresholds, Thresholds, "thresholds"),
-            (dynamic_budget, DynamicBudget, "dynamic_budget"),
+            (dynamic_budget, BudgetRule, "dynamic_budget"),
         ):
             if value is not None:
                 checked(value, kind, what)
+        if dynamic_budget is not None and dynamic_budget.probabilities and not self._scorer.calibrated:
+            raise ConfigError(
+                f"{type(dynamic_budget).__name__} needs probabilities, which {self._scorer.name!r} does not give: "
+                "take the folder of an export as scorer, or DynamicBudget"
+            )
         self._importance = importance
         self._policy: PolicyName = pick_policy(policy, self._scorer)
         self._reserve = whole_number(reserve, "reserve")
@@ -181,13 +189,8 @@ class FocusManager:
         with self._lock:
             query = Query(text=current_query, last_reply=self._last_reply())
             scores = self.score(query)
-            lowered = self._budget(scores, budget_tokens, kept_free)
-            try:
-                return self._build(scores, lowered, query, system_preamble, kept_free)
-            except BudgetError as error:
-                if lowered >= budget_tokens:
-                    raise
-                return self._build(scores, min(error.least, budget_tokens), query, system_preamble, kept_free)
+            lowered = self._budget(scores, budget_tokens, query, system_preamble, kept_free)
+            return self._build(scores, lowered, query, system_preamble, kept_free)
 
     def score(self, query: Query) -> Scores:
         """What the scorer says of every turn, with their importance; new turns are handed to it first."""
@@ -262,11 +265,18 @@ class FocusManager:
         replies = (turn.text for turn in reversed(self._builder.turns) if turn.role == "assistant" and turn.text)
         return next(replies, None)
 
-    def _budget(self, scores: Scores, budget: int, reserve: int) -> int:
-        """Eq. 3 on what the reserve leaves, over the scorer's own scale (z of Eq. 6 where there is one)."""
-        if self._dynamic is None or budget <= reserve:
+    def _budget(self, scores: Scores, budget: int, query: Query, preamble: str | None, reserve: int) -> int:
+        """The budget after the rule: never more than allowed, never less than the required part and the CRITICAL turns,
+        as far as they fit.
+        """
+        if self._dynamic is None:
             return budget
-        return self._dynamic.budget(scores.signals.get("z", scores.score), budget - reserve) + reserve
+        problem = self._builder.problem(scores, query=query, preamble=preamble, include_query=True)
+        required = problem.fixed + reserve
+        if budget <= required:
+            return budget
+        free = budget - required
+        return required + min(free, max(critical_tokens(problem), self._dynamic.tokens(offer_of(problem), free)))
 
     def _build(self, scores: Scores, budget: int, query: Query, preamble: str | None, reserve: int) -> Packed:
         return self._builder.build(

@@ -4,14 +4,13 @@
   0.5^(k/h).
 - dependency (undefined in the paper): see `DependencyRule`.
 - Eq. 2: tau_s and tau_l rise with the length of the history: see `AdaptiveThresholds`.
-- Eq. 3: see `DynamicBudget`. The paper's formula and its prose disagree on the sign; both are here.
+- Eq. 3: see `rules.budget.DynamicBudget`. The paper's formula and its prose disagree on the sign; both are there.
 - Eq. 5-6: see `coherent`. As printed, the turn that contradicts the last reply is demoted, though it is the one that
   could correct it; `guard` raises it instead.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -24,6 +23,11 @@ from foveate.core.protocols import ImportanceClassifier, PolicyName, ScorerIndex
 from foveate.core.schema import Query, Turn
 from foveate.core.tiers import Importance, Thresholds
 from foveate.rules.afm import HALF_LIFE, recencies
+from foveate.rules.budget import BudgetSign as BudgetSign
+from foveate.rules.budget import DynamicBudget as DynamicBudget
+from foveate.rules.budget import dynamic_budget as dynamic_budget
+from foveate.rules.budget import entropy as entropy
+from foveate.rules.budget import softmax as softmax
 from foveate.rules.contradiction import ContradictionProb, LexicalContradiction
 from foveate.rules.dependency import DependencyRule
 from foveate.rules.hashing import ArrayEmbedder, HashingEmbedder, LazyVectors, turn_texts
@@ -31,7 +35,6 @@ from foveate.rules.importance import KeywordImportance
 
 Floats = NDArray[np.float64]
 CoherenceMode = Literal["paper", "guard"]
-BudgetSign = Literal["paper", "prose"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,67 +94,6 @@ class AdaptiveThresholds:
             return self.base
         shrink = (self.reference / n) ** self.rate
         return Thresholds(high=1 - (1 - self.base.high) * shrink, mid=1 - (1 - self.base.mid) * shrink)
-
-
-def softmax(z: Sequence[float]) -> Floats:
-    """Probabilities proportional to exp(z); empty for no scores."""
-    values = np.asarray(z, dtype=np.float64)
-    if not len(values):
-        return values
-    e = np.exp(values - values.max())
-    return e / e.sum()
-
-
-def entropy(p: Sequence[float] | Floats) -> float:
-    """H = - sum p log p, in nats."""
-    positive = [float(x) for x in p if x > 0]
-    return -math.fsum(x * math.log(x) for x in positive) if positive else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class DynamicBudget:
-    """Eq. 3: the budget of a call from the entropy H (nats) of softmax(z) over n turns.
-
-    `paper`: B = B_max - lam H, as printed: uncertainty shrinks the budget. `prose`: B = B_max - lam (log n - H):
-    uncertainty grows it, as the paper's text says, and it never exceeds B_max. With `normalised`, H is divided by log n
-    and lies in [0, 1], so lam is the most that can be taken away, in tokens. The result is floored and clamped to
-    [b_min, B_max].
-
-    Attributes:
-        lam: lambda, tokens a nat (or tokens in all, normalised), >= 0.
-        sign: which of the two.
-        normalised: whether H is divided by log n.
-        b_min: the least budget.
-    """
-
-    lam: float = 64.0
-    sign: BudgetSign = "paper"
-    normalised: bool = False
-    b_min: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.lam >= 0 or self.b_min < 0:
-            raise ConfigError(f"dynamic budget has lam={self.lam}, b_min={self.b_min}: both must be >= 0")
-
-    def from_entropy(self, h: float, n: int, b_max: int) -> int:
-        """Eq. 3 for a given entropy over n turns."""
-        most = math.log(n) if n > 1 else 0.0
-        uncertain = h if self.sign == "paper" else most - h
-        if self.normalised:
-            uncertain = uncertain / most if most else 0.0
-        raw = math.floor(b_max - self.lam * max(0.0, uncertain))
-        return min(b_max, max(self.b_min, raw))
-
-    def budget(self, z: Sequence[float], b_max: int) -> int:
-        """Eq. 3 for the scores z of the turns."""
-        return self.from_entropy(entropy(softmax(z)), len(z), b_max)
-
-
-def dynamic_budget(
-    z: Sequence[float], b_max: int, lam: float, sign: BudgetSign = "paper", *, normalised: bool = False, b_min: int = 0
-) -> int:
-    """`DynamicBudget.budget` as one call."""
-    return DynamicBudget(lam=lam, sign=sign, normalised=normalised, b_min=b_min).budget(z, b_max)
 
 
 @dataclass(frozen=True, slots=True)
