@@ -21,7 +21,15 @@ from foveate.core.tokens import EncodeCounter, load_counter
 from foveate.memory.choices import RULE_NAMES, load_scorer
 from foveate.rules.acc import AccScorer, AdaptiveThresholds
 from foveate.rules.afm import AfmScorer
-from foveate.rules.budget import BudgetRule, CoverageBudget, DynamicBudget, FixedBudget, NeedBudget, PriceBudget
+from foveate.rules.budget import (
+    BudgetRule,
+    CoverageBudget,
+    DynamicBudget,
+    FixedBudget,
+    NeedBudget,
+    PriceBudget,
+    fit_scalar,
+)
 from foveate.rules.hashing import HashingEmbedder
 from foveate.rules.importance import ConstantImportance, KeywordImportance
 from foveate.rules.ranking import FunctionScorer, RecencyScorer
@@ -275,6 +283,16 @@ def test_a_price_takes_what_is_worth_it_whatever_is_allowed() -> None:
     manager = memory(MEDIUM, scorer=scorer, importance=None, dynamic_budget=PriceBudget(0.01), summarizer=None)
     for budget in (300, 3000):
         assert contents(manager.build_context(QUESTION, budget)) == [ALLERGY, QUESTION]
+
+
+def test_a_price_is_learned_from_the_offers_of_past_queries() -> None:
+    scorer = FunctionScorer("p", lambda turns, query: [1 / (2 + i) for i in range(len(turns))], calibrated=True)
+    manager = memory(MEDIUM, scorer=scorer, importance=None, summarizer=None)
+    offers = [manager.offer(query) for query in (QUESTION, "When is the train?")]
+    price = fit_scalar(PriceBudget, offers, 100, 1000, low=1e-9, high=1.0, tolerance=40)
+    spending = memory(MEDIUM, scorer=scorer, importance=None, summarizer=None, dynamic_budget=PriceBudget(price))
+    bare = FocusManager().build_context(QUESTION, 1000).tokens
+    assert 60 <= spending.build_context(QUESTION, 1000).tokens - bare <= 140
 
 
 def test_a_rule_that_needs_probabilities_refuses_scores_that_are_none() -> None:

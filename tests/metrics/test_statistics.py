@@ -15,6 +15,7 @@ from foveate.metrics.statistics import (
     holm,
     paired_bootstrap,
     sign_flip,
+    spearman,
     two_stage_bootstrap,
     wilson,
 )
@@ -127,3 +128,14 @@ def test_a_perfect_forecast_has_no_error() -> None:
 def test_calibration_refuses_nonsense(p: list[float], y: list[int], bins: int) -> None:
     with pytest.raises(DataError):
         calibration(p, y, bins=bins)
+
+
+def test_spearman_is_scipys_with_ties_and_nothing_without_variation() -> None:
+    scipy = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 6, 50).tolist(), rng.integers(0, 9, 50).tolist()
+    assert spearman(a, b) == pytest.approx(float(scipy.spearmanr(a, b).statistic))
+    assert spearman([1, 2, 3], [30, 20, 10]) == pytest.approx(-1.0)
+    assert spearman([1, 1, 1], [1, 2, 3]) is None
+    with pytest.raises(DataError, match="pairs"):
+        spearman([1.0], [1.0, 2.0])

@@ -15,6 +15,7 @@ from foveate.core.packer import Instance, Item, Option, columns_of
 from foveate.core.tiers import Tier
 from foveate.rules.budget import (
     BudgetRule,
+    CappedBudget,
     CoverageBudget,
     DynamicBudget,
     FixedBudget,
@@ -59,6 +60,8 @@ def choices(offer: Offer) -> list[tuple[float, float]]:
     [
         (FixedBudget(70), 70),
         (FixedBudget(700), 100),
+        (CappedBudget(FixedBudget(70), 60), 60),
+        (CappedBudget(NeedBudget(2.0), 600), 71),
         (PriceBudget(0.02), 38),
         (PriceBudget(0.0001), 89),
         (PriceBudget(0.04), 18),

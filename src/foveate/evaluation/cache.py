@@ -14,7 +14,7 @@ from foveate.evaluation.records import Record, from_json, to_json
 
 FLOORS = ("core", "signals", "corpora", "metrics", "rules", "evaluation")
 TRAINED_FLOORS = ("learned", "serving")
-ONLY_SHOWN = ("plot.py", "progress.py", "report.py")
+ONLY_SHOWN = ("budget_report.py", "plot.py", "progress.py", "report.py")
 
 
 def digest(values: Mapping[str, object]) -> str:

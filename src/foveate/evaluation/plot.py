@@ -1,8 +1,8 @@
-"""The budget-recall plot: ERB over the token budget with confidence bands, as PNG or SVG."""
+"""The budget-recall plots: ERB over the token budget with confidence bands, and over budget rules' mean tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,19 +39,71 @@ def save_plot(rows: Sequence[Row], path: Path) -> None:
     ]
     if not panels:
         raise ConfigError("--plot needs at least one method measured at a token budget")
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "eval") from error
-    figure = Figure(figsize=(7.6 * len(panels), 6.0), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(7.6 * len(panels))
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axis, (title, part) in zip(axes, panels, strict=True):
         _draw(axis, title, part)
     axes[0].set_ylabel("evidence kept, ERB in % (pooled categories)")
     head = rows[0]
     figure.suptitle(f"{head['dataset']}, split {head['split']['name']}: evidence kept under a budget", fontsize=14)
+    _save(figure, path)
+
+
+def save_spending_plot(
+    points: Mapping[str, Sequence[tuple[float, float]]], title: str, tokenizer: str, path: Path
+) -> None:
+    """Draw recall in % over mean tokens, a line a budget rule, and save the picture.
+
+    Args:
+        points: rule to (mean tokens, recall), ascending; "fixed" is drawn black, "ceiling" as seeing the labels.
+        title: above the picture.
+        tokenizer: what tokens are counted with.
+        path: the picture.
+
+    Raises:
+        ConfigError: the file's ending is no picture format offered.
+        MissingExtraError: matplotlib is not installed.
+    """
+    check_name(path)
+    figure = _figure(9.2)
+    axis = figure.subplots()
+    others = [name for name in points if name not in ("fixed", "ceiling")]
+    for number, name in enumerate(["fixed", *others, "ceiling"]):
+        tokens, recall = zip(*points[name], strict=True)
+        style: dict[str, Any] = {"color": COLOURS[number % 6], "marker": MARKERS[number % 8], "linestyle": "-"}
+        match name:
+            case "fixed":
+                style = {"color": "#000000", "marker": "", "linestyle": "-"}
+            case "ceiling":
+                style = {"color": LEAK_COLOUR, "marker": "", "linestyle": ":"}
+            case _ if number > 6:
+                style["linestyle"] = "--"
+        label = "ceiling (sees the labels)" if name == "ceiling" else name
+        axis.plot(tokens, recall, linewidth=1.8, markersize=5, label=label, **style)
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(ticks := [64, 128, 256, 512, 1024, 2048], [str(tick) for tick in ticks])
+    axis.minorticks_off()
+    axis.set_xlabel(f"mean rendered tokens ({tokenizer})")
+    axis.set_ylabel("evidence kept, ERB in % (pooled categories)")
+    axis.set_title(title)
+    axis.grid(color="#dddddd", linewidth=0.6)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9, handlelength=3.5)
+    _save(figure, path)
+
+
+def _figure(width: float) -> Any:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "eval") from error
+    figure = Figure(figsize=(width, 6.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(figure: Any, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
 

@@ -47,6 +47,10 @@ class Suite:
                 return number
         raise ConfigError(f"{self.name} has no fold that tests {conversation_id}: use --split P0")
 
+    def validation_of(self, fold: int) -> tuple[str, ...]:
+        """The conversations that fold k validates on: those that the next fold tests."""
+        return self.folds[(fold + 1) % len(self.folds)]
+
     def only_fold(self, fold: int | None) -> Suite:
         """The suite cut to the test conversations of one fold; itself for None."""
         if fold is None:

@@ -37,7 +37,7 @@ from foveate.memory.choices import (
     thresholds_for,
     whole_number,
 )
-from foveate.rules.budget import BudgetRule, critical_tokens, offer_of
+from foveate.rules.budget import BudgetRule, Offer, critical_tokens, offer_of
 from foveate.rules.importance import KeywordImportance
 
 _BY_KEYWORD = KeywordImportance()
@@ -204,6 +204,15 @@ class FocusManager:
             unseen = self._builder.turns[len(self._classes) :]
             self._classes.extend(self._importance.classify(turn) for turn in unseen)
             return replace(scores, importance=tuple(self._classes))
+
+    def offer(self, current_query: str, system_preamble: str | None = None) -> Offer:
+        """What the dynamic budget would be shown for this query. `rules.budget.fit_scalar` learns a rule's scalar, for
+        instance the price of a token, from the offers of past queries and a target mean; no labels are needed.
+        """
+        with self._lock:
+            query = Query(text=current_query, last_reply=self._last_reply())
+            scores = self.score(query)
+            return offer_of(self._builder.problem(scores, query=query, preamble=system_preamble, include_query=True))
 
     def expand(self, turn_id: str) -> Turn:
         """The original turn behind an id, for instance one that a stub carries.

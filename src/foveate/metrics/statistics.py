@@ -1,4 +1,5 @@
-"""Uncertainty for few clusters: cluster bootstrap, exact sign-flip test, Holm, Wilson (EVALUATION.md section 12).
+"""Uncertainty for few clusters: cluster bootstrap, exact sign-flip test, Holm, Wilson (EVALUATION.md section 12); and
+rank correlation.
 
 Questions of one conversation are not independent, so conversations are what is resampled. With ten of them percentile
 intervals cover somewhat less than they claim.
@@ -111,6 +112,26 @@ def sign_flip(deltas: Sequence[float]) -> float:
     sums = np.where(patterns & 1, -1.0, 1.0) @ values
     slack = 1e-12 * max(1.0, float(np.abs(values).sum()))
     return float(np.mean(np.abs(sums) >= abs(float(values.sum())) - slack))
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Spearman's rank correlation, ties at their mean rank; None where one side does not vary.
+
+    Raises:
+        DataError: the lengths differ.
+    """
+    if len(first) != len(second):
+        raise DataError(f"{len(first)} values against {len(second)}: a correlation needs pairs")
+    a, b = (_ranks(np.asarray(values, float)) for values in (first, second))
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / scale if scale > 0.0 else None
+
+
+def _ranks(values: Floats) -> Floats:
+    """Mean ranks less their mean."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2)[place]
+    return rank - (len(values) + 1) / 2
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

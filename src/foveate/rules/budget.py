@@ -144,6 +144,25 @@ class FixedBudget:
         return min(b_max, self.size)
 
 
+@dataclass(frozen=True, slots=True)
+class CappedBudget:
+    """Another rule that is told a smaller `b_max`: the B_max of Eq. 3 apart from what the call allows."""
+
+    rule: BudgetRule
+    cap: int
+
+    def __post_init__(self) -> None:
+        _check("a capped budget", cap=self.cap)
+
+    @property
+    def probabilities(self) -> bool:
+        return self.rule.probabilities
+
+    def tokens(self, offer: Offer, b_max: int) -> int:
+        """The rule's budget under the lower of both limits."""
+        return self.rule.tokens(offer, min(b_max, self.cap))
+
+
 def softmax(z: Sequence[float] | Floats) -> Floats:
     """Probabilities proportional to exp(z); empty for no scores."""
     values = np.asarray(z, dtype=np.float64)
