@@ -303,6 +303,23 @@ class NliConfig:
 
 
 @dataclass(frozen=True)
+class ImportanceConfig:
+    """The head for AFM's importance classes, trained beside the scorer.
+
+    Attributes:
+        weight: of its loss; 0 trains no such head.
+        turns: labelled turns a batch.
+    """
+
+    weight: float = 0.0
+    turns: int = 64
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.weight < math.inf, f"importance.weight={self.weight}: give a finite number, 0 or more")
+        _require(self.turns >= 2, f"importance.turns={self.turns}: give at least 2")
+
+
+@dataclass(frozen=True)
 class TrainConfig:
     """One training run.
 
@@ -320,18 +337,22 @@ class TrainConfig:
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
     budget: BudgetConfig = field(default_factory=BudgetConfig)
     nli: NliConfig = field(default_factory=NliConfig)
+    importance: ImportanceConfig = field(default_factory=ImportanceConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     run: RunConfig = field(default_factory=RunConfig)
 
     def __post_init__(self) -> None:
         _require(bool(self.out), "out is empty: name the run folder")
-        form, tune = self.nli.form, self.model.encoder.tune
-        if self.stage == "evidence":
-            _require(form != "cross", "nli.form=cross trains a model of its own: give stage: nli")
-            return
-        _require(form != "off", "stage=nli with nli.form=off: give nli.form bi or cross")
-        _require(form != "bi" or tune == "frozen", f"nli.form=bi with model.encoder.tune={tune}: give tune: frozen")
+        tune = self.model.encoder.tune
         _require(
-            form != "cross" or tune != "frozen",
-            "nli.form=cross with model.encoder.tune=frozen: nothing would train; give tune: top, lora or full",
+            tune == "frozen" or not (self.with_nli or self.importance.weight),
+            f"nli.form=bi or importance.weight > 0 with model.encoder.tune={tune}: these heads train on a frozen "
+            "encoder; fine-tune it in a run of its own and name that run as model.encoder.name",
         )
+        alone = self.stage == "nli" or self.nli.form != "cross"
+        _require(alone, "nli.form=cross is a run of its own: give stage: nli")
+
+    @property
+    def with_nli(self) -> bool:
+        """Whether an NLI head trains beside the scorer: L_coh has a weight, and the form is "bi"."""
+        return self.stage == "evidence" and self.nli.form == "bi" and self.objective.eta1 > 0

@@ -89,6 +89,20 @@ class Fresh(NamedTuple):
     turns: Tensor
 
 
+class Outputs(NamedTuple):
+    """What a training step needs of the model.
+
+    Attributes:
+        logits: (Q, N).
+        nli: (B, 3) where pairs were given.
+        importance: (B, 3) where turns were given.
+    """
+
+    logits: Tensor
+    nli: Tensor | None = None
+    importance: Tensor | None = None
+
+
 class FoveateModel(PreTrainedModel):
     """Scores every turn of a conversation against questions. Source: docs/architecture.md; Eq. 1 for `fusion:
     linear`.
@@ -138,18 +152,24 @@ class FoveateModel(PreTrainedModel):
         queries: Tensor,
         signals: Tensor,
         fresh: Fresh | None = None,
-    ) -> Tensor:
+        pairs: tuple[Tensor, Tensor] | None = None,
+        turns: Tensor | None = None,
+    ) -> Outputs:
         """(N, dim) turn vectors, (Q, dim) question vectors, (Q, N, S) signals -> (Q, N) logits.
 
         Where the encoder trains, `fresh` holds the tokens of some turns and of the Q questions: they are encoded here,
-        with gradients, in place of the given vectors.
+        with gradients, in place of the given vectors. `pairs` of (B, dim) vectors go to the NLI head, (B, dim) `turns`
+        to the importance head.
         """
         if fresh is not None:
             encoded = torch.cat([self.encode(ids, mask) for ids, mask in fresh.batches])[fresh.order]
             count = len(fresh.turns)
             vectors, queries = vectors.index_copy(0, fresh.turns, encoded[:count]), encoded[count:]
         mixed = self.mix(vectors) if isinstance(self.head, ContextFusion) else vectors[:, :0]
-        return self.fuse(vectors, mixed, queries, signals)
+        logits = self.fuse(vectors, mixed, queries, signals)
+        nli = self.nli(*pairs) if self.nli is not None and pairs is not None else None
+        importance = self.importance(turns) if self.importance is not None and turns is not None else None
+        return Outputs(logits, nli, importance)
 
     def _read(self, signals: Tensor) -> Tensor:
         """The signals as the head reads them: 0.5^(k/h) with the learned h, words only where they are wanted."""
@@ -189,9 +209,9 @@ def _build_head(config: FoveateConfig, dim: int, features: int) -> Head:
             raise ValueError(f"fusion={other!r}: linear, mlp or cosine")
 
 
-def build_model(config: ModelConfig, nli: NliConfig | None = None) -> FoveateModel:
+def build_model(config: ModelConfig, nli: NliConfig | None = None, *, importance: bool = False) -> FoveateModel:
     """A fresh scorer on a pretrained encoder, or on that of a trained scorer; what trains is set by
-    `config.encoder.tune`. With `nli.form: bi` it has an NLI head, too.
+    `config.encoder.tune`. With `nli.form: bi` it has an NLI head, too, with `importance` one for AFM's classes.
     """
     loaded = load_encoder(config.encoder.name)
     encoder, past = loaded, None
@@ -214,6 +234,7 @@ def build_model(config: ModelConfig, nli: NliConfig | None = None) -> FoveateMod
             max_length=config.encoder.max_length,
             trained_on=[] if past is None else past.trained_on,
             chosen_on=[] if past is None else past.chosen_on,
+            importance=importance,
             **_head_fields(nli),
         )
     )

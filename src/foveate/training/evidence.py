@@ -20,7 +20,8 @@ from foveate.metrics.calibration import calibration
 from foveate.signals.batches import Windows, length_batches, pad
 from foveate.signals.features import SIGNAL_NAMES, standardise
 from foveate.training.examples import Encode, Example
-from foveate.training.objective import Objective
+from foveate.training.heads import Heads
+from foveate.training.objective import Judged, Objective
 from foveate.training.stage import Batch, LossParts
 
 BUDGETS = (256, 512, 1024, 2048)
@@ -39,6 +40,7 @@ class EvidenceStage:
         encode: texts to vectors with the model's current weights, without gradients.
         counter: of the rendered tokens that validation packs by.
         train, validation: see `Example`.
+        heads: what else trains on the frozen encoder's vectors.
     """
 
     def __init__(
@@ -50,11 +52,12 @@ class EvidenceStage:
         counter: TokenCounter,
         train: Sequence[Example],
         validation: Sequence[Example],
+        heads: Heads | None = None,
     ) -> None:
         self.config, self.model = config, model
         self._windows, self._encode, self._counter = windows, encode, counter
         self.train, self.validation = train, validation
-        self.objective = Objective(config)
+        self.objective, self.heads = Objective(config), heads or Heads()
         self._encoder_trains = config.model.encoder.tune != "frozen"
         self._builders: dict[str, ContextBuilder] = {}
 
@@ -87,13 +90,23 @@ class EvidenceStage:
         *inputs, evidence, cost = (torch.from_numpy(x).to(device) for x in arrays)
         texts = example.turn_texts
         fresh = self._fresh(example, rows, step) if self._encoder_trains else None
-        logits = model(*inputs, fresh)
+        extra, labels = self.heads.inputs(step, device)
+        outputs = model(*inputs, fresh, **extra)
+        logits = outputs.logits
         if fresh is not None and self.config.model.fusion == "cosine":
             # Vectors of an older encoder are no rivals: it would learn to leave their neighbourhood.
             logits, evidence, cost = logits[:, fresh.turns], evidence[:, fresh.turns], cost[fresh.turns]
             texts = [texts[i] for i in fresh.turns.tolist()]
-        total, parts = self.objective.parts(logits, evidence, cost, texts, None, step)
+        judged = self._judged(inputs[0], batch)
+        beside = {name: len(rows) * loss for name, loss in self.heads.losses(outputs, labels).items()}
+        total, parts = self.objective.parts(logits, evidence, cost, texts, judged, beside, step)
         return LossParts(total, {name: part.detach() for name, part in parts.items()}, len(rows))
+
+    def _judged(self, vectors: Tensor, batch: Batch) -> Judged | None:
+        nli, head = self.heads.nli, self.model.nli
+        if nli is None or head is None or not self.config.objective.eta1:
+            return None
+        return nli.judge(head, self.model.config.nli_temperature, vectors, batch.example, batch.questions)
 
     def after_step(self, means: Mapping[str, float]) -> None:
         self.objective.after_step(means)
@@ -175,7 +188,8 @@ class EvidenceStage:
         policies: tuple[PolicyName, ...] = ("score", "optimal")
         recall = {p: float(np.concatenate([self._recall(e, v, p) for e, v in pairs]).mean()) for p in policies}
         self.model.config.policy = max(policies, key=lambda p: recall[p])
-        return {"ece": found.ece, "scale": scale, "shift": shift} | {f"erb_mean_{p}": recall[p] for p in policies}
+        fitted = {"ece": found.ece, "scale": scale, "shift": shift} | {f"erb_mean_{p}": recall[p] for p in policies}
+        return fitted | self.heads.calibrate(self.model)
 
     def state_dict(self) -> dict[str, Any]:
         vectors = {e.conversation.id: (torch.from_numpy(e.vectors), torch.from_numpy(e.queries)) for e in self.train}

@@ -7,7 +7,7 @@ Eq. 5 compares with the last reply.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol, cast
@@ -214,6 +214,9 @@ class NliStage:
 
     def state_dict(self) -> dict[str, Any]:
         return {}
+
+    def after_step(self, means: Mapping[str, float]) -> None:
+        """Nothing is moved but by gradients."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """There is no state beside the weights."""

@@ -43,10 +43,18 @@ class Objective:
 
     def __init__(self, config: TrainConfig) -> None:
         self.config, self.budget, self.seed = config.objective, config.budget, config.seed
+        self.importance = config.importance.weight
         self.dual = DualMultiplier(rate=config.budget.rate)
 
     def parts(
-        self, logits: Tensor, evidence: Tensor, cost: Tensor, texts: Sequence[str], judged: Judged | None, step: int
+        self,
+        logits: Tensor,
+        evidence: Tensor,
+        cost: Tensor,
+        texts: Sequence[str],
+        judged: Judged | None,
+        beside: Mapping[str, Tensor],
+        step: int,
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The total and each part without its weight, summed over the questions.
 
@@ -56,11 +64,15 @@ class Objective:
             cost: (N,) tokens of the turns.
             texts: of the turns, for L_rec.
             judged: for L_coh; None leaves its terms over turns out.
+            beside: losses of the heads that train beside the scorer: "nli", a term of L_coh, and "importance".
             step: seeds what is drawn.
         """
         weights = self.config
         parts = {"listwise": listwise_loss(logits, evidence).sum(), "binary": binary_loss(logits, evidence).sum()}
         total = weights.listwise * parts["listwise"] + weights.binary * parts["binary"]
+        own = {"nli": weights.eta1, "importance": self.importance}
+        total = total + sum(own[name] * loss for name, loss in beside.items())
+        parts |= beside
         if not weights.packs:
             return total, parts
         rng = np.random.default_rng((self.seed, step))

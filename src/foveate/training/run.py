@@ -22,12 +22,14 @@ from foveate.core.errors import ConfigError
 from foveate.core.files import write_atomically
 from foveate.core.schema import Conversation
 from foveate.core.tokens import load_counter
+from foveate.corpora import synthetic
 from foveate.learned.encoder import MODEL_FOLDER, load_tokenizer, merged
 from foveate.learned.model import FoveateModel, build_model
 from foveate.learned.scorer import TorchVectorModel
 from foveate.training.checkpoint import Checkpoint, CheckpointStore, restore
 from foveate.training.evidence import EvidenceStage
 from foveate.training.examples import Example, VectorCache, build_example, encoder_key
+from foveate.training.heads import build_heads, sources
 from foveate.training.nli import NliJob
 from foveate.training.sources import load_sources, thin
 from foveate.training.stage import Job, Stage
@@ -90,7 +92,8 @@ class EvidenceJob:
         self._conversations = {role: load_sources(config.data, role) for role in ("train", "validation")}
 
     def build(self, accelerator: Accelerator, say: Callable[[str], None]) -> tuple[nn.Module, Stage]:
-        self._model = build_model(self.config.model)
+        nli = self.config.nli if self.config.with_nli else None
+        self._model = build_model(self.config.model, nli, importance=self.config.importance.weight > 0)
         record_sources(self._model, self.config)
         self._tokenizer = load_tokenizer(self.config.model.encoder.name)
         self._stage = _stage(self.config, self._model, self._tokenizer, self._conversations, accelerator, say)
@@ -115,7 +118,7 @@ def record_sources(model: FoveateModel, config: TrainConfig) -> None:
     """
     seen = model.config
     for field, names in (("trained_on", config.data.train), ("chosen_on", config.data.validation)):
-        now = [f"locomo:{config.data.fold}" if name == "locomo" else name for name in names]
+        now = [f"locomo:{config.data.fold}" if name == "locomo" else name for name in (*names, *sources(config))]
         setattr(seen, field, sorted({*(getattr(seen, field) or ()), *now}))
     folds = {name for name in (*seen.trained_on, *seen.chosen_on) if name.startswith("locomo:")}
     if len(folds) > 1:
@@ -202,8 +205,10 @@ def _stage(
     most = config.data.validation_questions
     checked = [_with_questions(c, most) for c in conversations["validation"]]
     examples = build("train", conversations["train"]), build("validation", checked)
+    chats = [c for c in conversations["train"] if c.id.startswith(synthetic.PREFIX)]
+    heads = build_heads(config, cache, examples[0], chats, say)
     model.train()
-    return EvidenceStage(config, model, backend.windows, backend.encode, counter, *examples)
+    return EvidenceStage(config, model, backend.windows, backend.encode, counter, *examples, heads)
 
 
 def _with_questions(conversation: Conversation, most: int) -> Conversation:

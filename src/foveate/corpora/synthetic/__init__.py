@@ -25,7 +25,10 @@ from foveate.corpora.synthetic.questions import ask
 from foveate.corpora.synthetic.session import VOICES, Session
 from foveate.corpora.synthetic.world import Person, World
 
-__all__ = ["Shape", "generate", "read", "write"]
+PREFIX = "synthetic-"
+"""What the ids of generated conversations begin with."""
+
+__all__ = ["PREFIX", "Shape", "generate", "read", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def generate(n: int, seed: int, shape: Shape | None = None) -> list[Conversation
     """
     if n < 1:
         raise DataError(f"cannot generate {n} conversations: give at least 1")
-    return [_conversation(f"synthetic-{seed}-{i}", shape or Shape()) for i in range(n)]
+    return [_conversation(f"{PREFIX}{seed}-{i}", shape or Shape()) for i in range(n)]
 
 
 def _conversation(name: str, shape: Shape) -> Conversation:
