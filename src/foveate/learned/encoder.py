@@ -37,19 +37,27 @@ def resolve(name: str) -> str:
     finished = Path(name) / MODEL_FOLDER
     if finished.is_dir():
         return str(finished)
-    return name if Path(name).is_dir() else _on_hub(name)
+    return name if Path(name).is_dir() else on_hub(name, "encoder", "minilm")
 
 
-def _on_hub(name: str) -> str:
+def on_hub(name: str, what: str, packaged: str) -> str:
     """The hub id if the hub answers, else the folder in its local cache.
 
     Asked here because a download retries for a minute and cannot be told not to; this question is put once.
+
+    Args:
+        name: of a model.
+        what: what the model is to be, for messages.
+        packaged: the name of the packaged one, for messages.
+
+    Raises:
+        CheckpointError: the hub has nothing by that name, nor its cache.
     """
     try:
         validate_repo_id(name)
     except HFValidationError as error:
         raise CheckpointError(
-            f"encoder {name!r} is neither a folder nor a hub id: give one of them or minilm"
+            f"{what} {name!r} is neither a folder nor a hub id: give one of them or {packaged}"
         ) from error
     try:
         get_hf_file_metadata(hf_hub_url(name, "config.json"))
@@ -58,8 +66,8 @@ def _on_hub(name: str) -> str:
         if isinstance(cached, str):
             return str(Path(cached).parent)
         raise CheckpointError(
-            f"encoder {name!r} is no folder, and the hub gives nothing by that name ({_first_line(error)}): "
-            "give minilm, a folder or a hub id"
+            f"{what} {name!r} is no folder, and the hub gives nothing by that name ({first_line(error)}): "
+            f"give {packaged}, a folder or a hub id"
         ) from error
     return name
 
@@ -74,7 +82,7 @@ def load_encoder(name: str) -> PreTrainedModel:
         return AutoModel.from_pretrained(resolve(name), dtype=torch.float32)
     except (OSError, ValueError) as error:
         raise CheckpointError(
-            f"encoder {name!r} cannot be loaded ({_first_line(error)}): give a folder or hub id"
+            f"encoder {name!r} cannot be loaded ({first_line(error)}): give a folder or hub id"
         ) from error
 
 
@@ -91,7 +99,7 @@ def load_tokenizer(name: str) -> Any:
     try:
         return AutoTokenizer.from_pretrained(place).backend_tokenizer
     except (OSError, ValueError, AttributeError) as error:
-        raise CheckpointError(f"no fast tokenizer in {name!r} ({_first_line(error)})") from error
+        raise CheckpointError(f"no fast tokenizer in {name!r} ({first_line(error)})") from error
 
 
 def pool(hidden: Tensor, mask: Tensor) -> Tensor:
@@ -148,5 +156,6 @@ def _with_lora(encoder: PreTrainedModel, config: EncoderConfig) -> nn.Module:
     return get_peft_model(encoder, lora)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error says first, short enough to stand inside another message."""
     return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
