@@ -19,6 +19,7 @@ from foveate.config.schema import (
     NliConfig,
     ObjectiveConfig,
     OptimConfig,
+    ReaderConfig,
     RunConfig,
     TrainConfig,
 )
@@ -82,6 +83,7 @@ def _build(values: Namespace) -> TrainConfig:
         budget=BudgetConfig(**_fields("budget", values["budget"])),
         nli=NliConfig(**_fields("nli", values["nli"])),
         importance=ImportanceConfig(**_fields("importance", values["importance"])),
+        reader=ReaderConfig(**_fields("reader", values["reader"])),
         optim=OptimConfig(**_fields("optim", values["optim"])),
         run=RunConfig(**_fields("run", values["run"])),
     )

@@ -135,6 +135,8 @@ class ObjectiveConfig:
     """L = L_task + eta1 L_coh + eta2 L_token + eta3 L_rec (Eq. 9), and the packing that all of it is taken through.
 
     Attributes:
+        task: "evidence" learns from the evidence turns alone, "reader" from the answers that a frozen language model
+            gives (`ReaderConfig`), "both" from both.
         listwise: weight of the ranking term of L_task.
         binary: weight of its calibration term.
         packing: weight of its term -log P(evidence stays readable) under the relaxed packer.
@@ -148,6 +150,8 @@ class ObjectiveConfig:
         temperature: T of the relaxation, in units of probability.
     """
 
+    task: Literal["evidence", "reader", "both"] = "evidence"
+    task: Literal["evidence", "reader", "both"] = "evidence"
     listwise: float = 1.0
     binary: float = 0.5
     packing: float = 0.25
@@ -163,7 +167,8 @@ class ObjectiveConfig:
         task = {"listwise": self.listwise, "binary": self.binary, "packing": self.packing}
         for name, weight in {**task, "eta1": self.eta1, "eta2": self.eta2, "eta3": self.eta3}.items():
             _require(0 <= weight < math.inf, f"objective.{name}={weight}: give a finite number, 0 or more")
-        _require(sum(task.values()) > 0, "every weight of objective's task is 0: there is nothing to train")
+        learns = self.task == "reader" or sum(task.values()) > 0
+        _require(learns, "every weight of objective's task is 0: there is nothing to train")
         _require(self.candidates >= 1, f"objective.candidates={self.candidates}: give at least 1")
         least = min(self.budgets, default=0)
         _require(least > 0, f"objective.budgets={list(self.budgets)}: give positive tokens")
@@ -197,6 +202,31 @@ class BudgetConfig:
         _require(0 < self.target <= 1, f"budget.target={self.target}: give a share above 0, 1 at most")
         _require(0 < self.least <= 1, f"budget.least={self.least}: give a share above 0, 1 at most")
         _require(0 < self.rate < math.inf, f"budget.rate={self.rate}: give a positive finite number")
+
+
+@dataclass(frozen=True)
+class ReaderConfig:
+    """The frozen language model whose negative log-likelihood of the gold answer is a part of the task loss; read only
+    with `objective.task` "reader" or "both".
+
+    Attributes:
+        name: "smollm2" (packaged SmolLM2-135M-Instruct), or the folder or hub id of a causal language model.
+        max_tokens: tokens of conversation it is shown, by its own tokenizer: the evidence and the turns of highest
+            score. The gates are those of a packing in half as many, so that what is shown competes for its place.
+        weight: of the part, which is in nats a token of the answer.
+        questions: most questions a batch that are read; each costs a forward and a backward pass of the reader.
+    """
+
+    name: str = "smollm2"
+    max_tokens: int = 256
+    weight: float = 1.0
+    questions: int = 1
+
+    def __post_init__(self) -> None:
+        _require(bool(self.name), "reader.name is empty: give smollm2, a folder or a hub id")
+        _require(self.max_tokens >= 32, f"reader.max_tokens={self.max_tokens}: give at least 32")
+        _require(0 < self.weight < math.inf, f"reader.weight={self.weight}: give a positive finite number")
+        _require(self.questions >= 1, f"reader.questions={self.questions}: give at least 1")
 
 
 @dataclass(frozen=True)
@@ -338,6 +368,7 @@ class TrainConfig:
     budget: BudgetConfig = field(default_factory=BudgetConfig)
     nli: NliConfig = field(default_factory=NliConfig)
     importance: ImportanceConfig = field(default_factory=ImportanceConfig)
+    reader: ReaderConfig = field(default_factory=ReaderConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     run: RunConfig = field(default_factory=RunConfig)
 
@@ -348,6 +379,11 @@ class TrainConfig:
             tune == "frozen" or not (self.with_nli or self.importance.weight),
             f"nli.form=bi or importance.weight > 0 with model.encoder.tune={tune}: these heads train on a frozen "
             "encoder; fine-tune it in a run of its own and name that run as model.encoder.name",
+        )
+        _require(
+            self.objective.task == "evidence" or self.model.fusion != "cosine",
+            f"objective.task={self.objective.task} with model.fusion=cosine: a cosine is no probability that the packer "
+            "could weigh; give fusion: linear or mlp, or task: evidence",
         )
         alone = self.stage == "nli" or self.nli.form != "cross"
         _require(alone, "nli.form=cross is a run of its own: give stage: nli")

@@ -22,6 +22,7 @@ from foveate.signals.features import SIGNAL_NAMES, standardise
 from foveate.training.examples import Encode, Example
 from foveate.training.heads import Heads
 from foveate.training.objective import Judged, Objective
+from foveate.training.reader import ReaderPart
 from foveate.training.stage import Batch, LossParts
 
 BUDGETS = (256, 512, 1024, 2048)
@@ -41,6 +42,7 @@ class EvidenceStage:
         counter: of the rendered tokens that validation packs by.
         train, validation: see `Example`.
         heads: what else trains on the frozen encoder's vectors.
+        reader: the reader part, where `objective.task` asks for it.
     """
 
     def __init__(
@@ -53,11 +55,13 @@ class EvidenceStage:
         train: Sequence[Example],
         validation: Sequence[Example],
         heads: Heads | None = None,
+        reader: ReaderPart | None = None,
     ) -> None:
         self.config, self.model = config, model
         self._windows, self._encode, self._counter = windows, encode, counter
         self.train, self.validation = train, validation
         self.objective, self.heads = Objective(config), heads or Heads()
+        self._reader = reader
         self._encoder_trains = config.model.encoder.tune != "frozen"
         self._builders: dict[str, ContextBuilder] = {}
 
@@ -99,6 +103,8 @@ class EvidenceStage:
             texts = [texts[i] for i in fresh.turns.tolist()]
         judged = self._judged(inputs[0], batch)
         beside = {name: len(rows) * loss for name, loss in self.heads.losses(outputs, labels).items()}
+        if self._reader is not None:
+            beside["reader"] = self._reader(example, rows, logits, cost, step)
         total, parts = self.objective.parts(logits, evidence, cost, texts, judged, beside, step)
         return LossParts(total, {name: part.detach() for name, part in parts.items()}, len(rows))
 

@@ -43,7 +43,8 @@ class Objective:
 
     def __init__(self, config: TrainConfig) -> None:
         self.config, self.budget, self.seed = config.objective, config.budget, config.seed
-        self.importance = config.importance.weight
+        self.importance, self.reader = config.importance.weight, config.reader.weight
+        self.evidence = 0.0 if config.objective.task == "reader" else 1.0
         self.dual = DualMultiplier(rate=config.budget.rate)
 
     def parts(
@@ -64,13 +65,13 @@ class Objective:
             cost: (N,) tokens of the turns.
             texts: of the turns, for L_rec.
             judged: for L_coh; None leaves its terms over turns out.
-            beside: losses of the heads that train beside the scorer: "nli", a term of L_coh, and "importance".
+            beside: losses taken elsewhere: "nli", a term of L_coh, "importance", and "reader", a term of L_task.
             step: seeds what is drawn.
         """
         weights = self.config
         parts = {"listwise": listwise_loss(logits, evidence).sum(), "binary": binary_loss(logits, evidence).sum()}
-        total = weights.listwise * parts["listwise"] + weights.binary * parts["binary"]
-        own = {"nli": weights.eta1, "importance": self.importance}
+        total = self.evidence * (weights.listwise * parts["listwise"] + weights.binary * parts["binary"])
+        own = {"nli": weights.eta1, "importance": self.importance, "reader": self.reader}
         total = total + sum(own[name] * loss for name, loss in beside.items())
         parts |= beside
         if not weights.packs:
@@ -78,7 +79,7 @@ class Objective:
         rng = np.random.default_rng((self.seed, step))
         most = weights.budgets[int(rng.integers(len(weights.budgets)))]
         packed = self.pack(logits, cost, most)
-        shared = {"packing": weights.packing, "contradiction": weights.eta1, "support": weights.eta1}
+        shared = {"packing": self.evidence * weights.packing, "contradiction": weights.eta1, "support": weights.eta1}
         shared |= {"token": weights.eta2, "reconstruction": weights.eta3}
         found = {"packing": packing_loss(packed.retained, evidence).sum()}
         if weights.eta1 and judged is not None:

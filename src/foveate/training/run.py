@@ -25,12 +25,14 @@ from foveate.core.tokens import load_counter
 from foveate.corpora import synthetic
 from foveate.learned.encoder import MODEL_FOLDER, load_tokenizer, merged
 from foveate.learned.model import FoveateModel, build_model
+from foveate.learned.reader import load_reader
 from foveate.learned.scorer import TorchVectorModel
 from foveate.training.checkpoint import Checkpoint, CheckpointStore, restore
 from foveate.training.evidence import EvidenceStage
 from foveate.training.examples import Example, VectorCache, build_example, encoder_key
 from foveate.training.heads import build_heads, sources
 from foveate.training.nli import NliJob
+from foveate.training.reader import ReaderPart, require_answers
 from foveate.training.sources import load_sources, thin
 from foveate.training.stage import Job, Stage
 from foveate.training.tracking import Tracker, environment
@@ -207,8 +209,16 @@ def _stage(
     examples = build("train", conversations["train"]), build("validation", checked)
     chats = [c for c in conversations["train"] if c.id.startswith(synthetic.PREFIX)]
     heads = build_heads(config, cache, examples[0], chats, say)
+    reader = _reader(config, examples[0], accelerator) if config.objective.task != "evidence" else None
     model.train()
-    return EvidenceStage(config, model, backend.windows, backend.encode, counter, *examples, heads)
+    return EvidenceStage(config, model, backend.windows, backend.encode, counter, *examples, heads, reader)
+
+
+def _reader(config: TrainConfig, examples: Sequence[Example], accelerator: Accelerator) -> ReaderPart:
+    require_answers(examples, config.objective.task)
+    with accelerator.main_process_first():
+        reader = load_reader(config.reader.name, Path(config.run.cache) / "readers")
+    return ReaderPart(reader.to(accelerator.device), config.reader, config.objective.temperature, config.seed)
 
 
 def _with_questions(conversation: Conversation, most: int) -> Conversation:
