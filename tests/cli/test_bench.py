@@ -2,6 +2,7 @@
 
 import json
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,6 +107,22 @@ def test_an_export_is_timed_and_packed_with(bench: Bench, export: Path, tmp_path
     assert f"scorer {export}" in out
 
 
+def test_steps_are_timed_without_and_with_a_reader(bench: Bench, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "learned"))
+    import tiny_reader  # pyright: ignore[reportMissingImports]
+
+    path = tmp_path / "bench.json"
+    reader = tiny_reader.saved(tmp_path / "reader")
+    code, out, _ = bench("--reader", reader, "--reader-tokens", "32,64", "--json", path)
+    steps = json.loads(path.read_text())["steps"]
+    assert code == 0
+    assert [(s["reader_tokens"], s["read"]) for s in steps] == [(0, 0), (32, 1), (64, 1)]
+    assert all(s["times"]["p50"] > 0 for s in steps)
+    assert 0 < steps[0]["peak_mib"] <= steps[1]["peak_mib"] <= steps[2]["peak_mib"]
+    assert "a training step over cached vectors" in out
+
+
 def test_optimal_is_within_a_thousandth_of_the_dynamic_program() -> None:
     found = speed.solver_speed(400, 500, seconds=0.01)
     assert found.loss <= 0.001
@@ -159,6 +176,8 @@ def test_the_text_names_each_encoder_and_its_share_of_the_peak() -> None:
         (("--scorer", "nope"), "no scorer 'nope'"),
         (("--scorer", ""), "no scorer ''"),
         (("--export", "/nowhere"), "/nowhere is no export"),
+        (("--reader", "/nowhere"), "reader '/nowhere' is neither a folder nor a hub id"),
+        (("--reader-tokens", "few"), "--reader-tokens 'few'"),
     ],
 )
 def test_bad_input_is_one_line_before_anything_is_measured(bench: Bench, arguments, said: str) -> None:

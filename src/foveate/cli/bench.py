@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from foveate import __version__
@@ -19,6 +20,7 @@ from foveate.cli.speed import (
     EncodeSpeed,
     PackSpeed,
     SolverSpeed,
+    StepSpeed,
     Times,
     encode_speeds,
     numpy_peak,
@@ -27,7 +29,7 @@ from foveate.cli.speed import (
     solver_speed,
     torch_peak,
 )
-from foveate.core.errors import ConfigError
+from foveate.core.errors import ConfigError, MissingExtraError
 from foveate.memory.choices import RULE_NAMES, load_scorer
 from foveate.serving.onnx_scorer import read_manifest
 
@@ -58,6 +60,7 @@ class Report:
     encoding: tuple[EncodeSpeed, ...]
     padding_sorted: float | None
     padding_unsorted: float | None
+    steps: tuple[StepSpeed, ...] = ()
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -73,13 +76,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--solver-budget", type=int, default=4096, metavar="N", help="its budget (default 4096)")
     parser.add_argument("--export", type=Path, metavar="FOLDER", help="also time the encoders of this export")
     parser.add_argument("--encode-turns", type=int, default=512, metavar="N", help="turns to encode (default 512)")
+    parser.add_argument("--reader", metavar="NAME", help="also time training steps, without and with this reader")
+    parser.add_argument("--reader-tokens", default="256,512", metavar="N,N", help="what it is shown (default 256,512)")
     parser.add_argument("--seconds", type=float, default=3.0, metavar="S", help="time a measurement (default 3)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Measures, prints, and writes the JSON where asked."""
-    sizes = _sizes(args.turns)
+    sizes, shown = _sizes("--turns", args.turns), _sizes("--reader-tokens", args.reader_tokens)
     _at_least_one("--items", args.items)
     _at_least_one("--solver-budget", args.solver_budget)
     _at_least_one("--encode-turns", args.encode_turns)
@@ -88,7 +93,9 @@ def run(args: argparse.Namespace) -> int:
     load_scorer(args.scorer)
     if args.export is not None:
         read_manifest(args.export)
-    report = _measure(args, sizes)
+    if args.reader is not None:
+        _step_speed().check_reader(args.reader)
+    report = _measure(args, sizes, shown)
     print(text_of(report))
     if args.json is not None:
         _write(args.json, json.dumps(asdict(report), indent=1) + "\n")
@@ -97,16 +104,18 @@ def run(args: argparse.Namespace) -> int:
 
 def text_of(report: Report) -> str:
     """The report as text, ratios first."""
-    return "\n".join([*_ratios(report), "", *_packing(report), "", *_solver(report.solver), "", *_encoding(report)])
+    return "\n".join(
+        [*_ratios(report), "", *_packing(report), "", *_solver(report.solver), "", *_encoding(report), *_steps(report)]
+    )
 
 
-def _sizes(text: str) -> list[int]:
+def _sizes(option: str, text: str) -> list[int]:
     try:
         sizes = [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise ConfigError(f"--turns {text!r}: give numbers, for instance 600,6000") from None
+        raise ConfigError(f"{option} {text!r}: give numbers, for instance 600,6000") from None
     if not sizes or min(sizes) < 1:
-        raise ConfigError(f"--turns {text!r}: give lengths of at least 1, for instance 600,6000")
+        raise ConfigError(f"{option} {text!r}: give lengths of at least 1, for instance 600,6000")
     return sorted(set(sizes))
 
 
@@ -115,7 +124,7 @@ def _at_least_one(option: str, value: int) -> None:
         raise ConfigError(f"{option} {value}: give at least 1")
 
 
-def _measure(args: argparse.Namespace, sizes: Sequence[int]) -> Report:
+def _measure(args: argparse.Namespace, sizes: Sequence[int], shown: Sequence[int]) -> Report:
     _say("matrix product")
     numpy_gflops, torch_gflops = numpy_peak(), torch_peak()
     packing: list[PackSpeed] = []
@@ -130,9 +139,35 @@ def _measure(args: argparse.Namespace, sizes: Sequence[int]) -> Report:
         _say(f"encoding {args.encode_turns:,} turns")
         encoding = tuple(encode_speeds(args.export, args.encode_turns, args.seconds))
         waste = padding(args.export, args.encode_turns)
+    steps: tuple[StepSpeed, ...] = ()
+    if args.reader is not None:
+        _say("training steps")
+        steps = tuple(_step_speed().step_speeds(args.reader, shown, args.seconds))
     return Report(
-        _machine(), args.scorer, args.budget, tuple(packing), solver, numpy_gflops, torch_gflops, encoding, *waste
+        _machine(),
+        args.scorer,
+        args.budget,
+        tuple(packing),
+        solver,
+        numpy_gflops,
+        torch_gflops,
+        encoding,
+        *waste,
+        steps,
     )
+
+
+def _step_speed() -> ModuleType:
+    """The module that needs torch.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        from foveate.cli import step_speed
+    except ImportError as error:
+        raise MissingExtraError(error.name or "torch", "train") from error
+    return step_speed
 
 
 def _say(what: str) -> None:
@@ -204,6 +239,16 @@ def _encoding(report: Report) -> list[str]:
             f"{100 * report.padding_unsorted:.1f} % in batches of 32 as they come"
         )
     return lines
+
+
+def _steps(report: Report) -> list[str]:
+    if not report.steps:
+        return []
+    rows = [("reader tokens", "questions", "read", "p50", "p95", "peak memory")]
+    for speed in report.steps:
+        numbers = (f"{speed.questions}", f"{speed.read}", *_pair(speed.times), f"{speed.peak_mib:,.0f} MiB")
+        rows.append((f"{speed.reader_tokens:,}" if speed.reader_tokens else "none", *numbers))
+    return ["", "a training step over cached vectors (memory: the process's peak so far)", *_table(rows)]
 
 
 def _pair(times: Times) -> tuple[str, str]:

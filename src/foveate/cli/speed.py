@@ -118,6 +118,25 @@ class EncodeSpeed:
     gflops: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class StepSpeed:
+    """One step of the head over cached vectors, of the standard configuration.
+
+    Attributes:
+        reader_tokens: of conversation that the reader is shown; 0 without a reader.
+        questions: in the batch.
+        read: of them, through the reader.
+        times: of a step.
+        peak_mib: the most memory the process has held so far, in MiB.
+    """
+
+    reader_tokens: int
+    questions: int
+    read: int
+    times: Times
+    peak_mib: float
+
+
 def repeated(run: Callable[[int], object], seconds: float = _SECONDS, most: int = 200) -> Times:
     """Times `run(i)` after warm-ups, at least 5 times and until `seconds` have passed."""
     for i in range(WARM_UPS):
