@@ -18,7 +18,7 @@ from foveate.core.schema import Turn
 from foveate.learned import reader as module
 from foveate.learned.objective.reader import MIN_GATE, gate_bias, header_gates, reader_loss
 from foveate.learned.reader import PREAMBLE, FrozenReader, Prompt, candidates, load_reader, unpacked
-from foveate.learned.selection import keep_or_drop
+from foveate.learned.selection import packed_turns
 
 QUESTION, ANSWER = "where did Ann go ?", "Oslo"
 
@@ -146,7 +146,7 @@ def test_gradients_reach_the_scores_through_the_packer() -> None:
     logits = torch.tensor([[0.2, -0.4, 0.1, 0.3, -0.2, 0.0]], dtype=torch.float64, requires_grad=True)
 
     def loss(z: Tensor) -> Tensor:
-        return exact.nll(prompt, keep_or_drop(torch.sigmoid(z), cost, 25, 0.1)[0])
+        return exact.nll(prompt, packed_turns(z, cost, z.new_full((len(z),), 25.0), 0.1).retained[0])
 
     assert torch.autograd.gradcheck(loss, logits, eps=1e-6, atol=1e-6)
     (gradient,) = torch.autograd.grad(loss(logits), logits)

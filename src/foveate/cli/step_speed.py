@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from foveate.cli.speed import StepSpeed, repeated
-from foveate.config.schema import LossConfig, ReaderConfig, RunConfig, TrainConfig
+from foveate.config.schema import ObjectiveConfig, ReaderConfig, RunConfig, TrainConfig
 from foveate.core.tokens import load_counter
 from foveate.corpora import synthetic
 from foveate.learned.encoder import load_tokenizer
@@ -40,7 +40,7 @@ def step_speeds(name: str, sizes: Sequence[int], seconds: float) -> list[StepSpe
     Raises:
         CheckpointError, MissingExtraError: see `load_reader`.
     """
-    config = TrainConfig(out="unused", loss=LossConfig(task="both"))
+    config = TrainConfig(out="unused", objective=ObjectiveConfig(task="both"))
     conversation = synthetic.generate(1, _SEED)[0]
     example = build_example(conversation, _random_vectors, load_counter("minilm"))
     model = build_model(config.model).train()
