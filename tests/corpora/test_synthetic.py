@@ -313,9 +313,9 @@ def test_words_of_a_fact_come_back_in_turns_that_are_no_evidence(sample: list[Co
 def test_sad_matters_get_no_cheer() -> None:
     cheerful = {line for key in ("tail", "gush", "recap", "quote") for line in talk()[key] if "{" not in line}
     seen = 0
-    for conversation in synthetic.generate(12, 31):
+    for conversation in synthetic.generate(30, 31):
         for turn in conversation.turns:
-            if re.search(r"\b(died|passed away|I'm heartbroken|The house is so quiet)\b", turn.text):
+            if re.search(r"\b(passed away|I'm heartbroken|The house is so quiet)\b", turn.text):
                 seen += 1
                 assert not any(line in turn.text for line in cheerful), turn.text
     assert seen > 3
@@ -436,8 +436,8 @@ def test_shapes_are_checked() -> None:
 
 def test_the_bank_is_large() -> None:
     facts = [fact for topic in topics() for fact in topic.facts]
-    assert len(topics()) >= 130
-    assert len(facts) >= 500
+    assert len(topics()) >= 145
+    assert len(facts) >= 540
     assert sum(len(f.get("say") + f.get("plain") + f.get("short") + f.get("split")) for f in facts) >= 1800
     assert sum(len(f.get("ask") + f.get("when") + f.get("used") + f.get("infer")) for f in facts) >= 1200
     assert sum(len(f.get("trait") + f.get("step") + f.get("deed") + f.get("event")) for f in facts) >= 250

@@ -14,21 +14,21 @@ from foveate.corpora.synthetic.world import Instance, Person, Stated, World
 
 _LOWER_AFTER_LEAD = frozenset(
     "the my we it they when after for no what there last at all up give you somebody someone everybody everyone "
-    "they're yesterday three two".split()
+    "they're yesterday three two this it's nobody last half".split()
 )
-PLAIN = 0.8
+PLAIN = 0.85
 """Share of full statements that are told outright; their words are nearer to the question's."""
 SHORT = 0.25
 """Share of prompted statements that lean on the prompt."""
-ELABORATE = 0.6
+ELABORATE = 0.8
 """Sentences of talk on its topic that a statement goes on with, two at most."""
 DIRECT = 0.4
 """Share of prompts that ask outright, nearly as a question about the conversation would."""
-CHAT = 0.4
+CHAT = 0.5
 """Share of prompts that come after a remark on the topic."""
 SEEN = 0.6
 """Share of pictures that the other speaks of."""
-RECAP = 0.25
+RECAP = 0.35
 """Share of statements whose answer the other repeats, which makes a turn with the right words that is no evidence."""
 SWITCH = 0.12
 """Share of statements that go over to another matter in the same turn."""
@@ -63,7 +63,7 @@ _SECOND = (
 )
 _SINCE = re.compile(r"\b(since|as of) \{when\}", re.IGNORECASE)
 _MY = re.compile(r"\bmy\b")
-_NOUN = re.compile(r"(an?|the|my|some|two|three) |[A-Z]")
+_NOUN = re.compile(r"(an?|the|your|some|two|three) |[A-Z]")
 _PICTURE = re.compile(r"^a photo of ")
 _CASUAL = (
     (re.compile(r"\b(I|to|you) want to\b"), r"\1 wanna"),
@@ -364,7 +364,7 @@ class Session:
         captions = [bank.fill(text, instance.values) for text in fact.get("caption")]
         caption = self.rng.choice(captions) if captions and self._chance(0.7) else None
         share = ELABORATE * TALK.get(owner.voice, 1.0)
-        more = self._join(*(self._echo_line(instance) for _ in range(2) if self._chance(share / 2)))
+        more = self._join(*dict.fromkeys(self._echo_line(instance) for _ in range(2) if self._chance(share / 2)))
         text = self._told(owner, core, more)
         addition = self._switch(owner) if self._chance(SWITCH) else ""
         turn_id = self._speak(self._join(text, addition), caption)
