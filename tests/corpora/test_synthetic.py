@@ -112,6 +112,8 @@ def test_questions_are_well_formed(sample: list[Conversation]) -> None:
             assert question.query.text.endswith("?")
             assert "{" not in question.query.text
             assert " my " not in question.query.text
+            speakers = {turn.speaker or "" for turn in conversation.turns}
+            assert evidence.category != "5" or any(name in question.query.text for name in speakers)
             assert (evidence.answer is None) == (evidence.category == "5") == (evidence.trap is not None)
 
 

@@ -116,8 +116,10 @@ def _values(stated: Stated, person: Person) -> dict[str, str]:
 
 
 def _unique(world: World, instance: Instance, stated: Stated, template: str) -> bool:
-    """Whether the template fits one occurrence of the topic in its owner's life."""
+    """Whether the template fits one occurrence of the topic in its owner's life, or in both where it names nobody."""
     if "month" in placeholders(template) and not stated.moment.month:
+        return False
+    if "X" not in placeholders(template) and _shared(world, instance, template):
         return False
     owned = world.owned(instance.topic, instance.owner)
     if len(owned) == 1 or instance.topic.names_key(template):
@@ -126,6 +128,14 @@ def _unique(world: World, instance: Instance, stated: Stated, template: str) -> 
         return False
     others = (s for i in owned if i is not instance for s in i.stated if s.fact is stated.fact)
     return all(stated.moment.month not in other.moment.months for other in others)
+
+
+def _shared(world: World, instance: Instance, template: str) -> bool:
+    """Whether the template, which names nobody, fits the other speaker's life, too."""
+    other = world.other(instance.owner)
+    if instance.topic.names_key(template):
+        return world.holds(instance.topic, other, instance.values[instance.topic.key])
+    return bool(world.owned(instance.topic, other))
 
 
 def _askable(world: World, instance: Instance, stated: Stated, key: str) -> list[str]:
@@ -321,7 +331,7 @@ def _sessions(instances: list[Instance]) -> int:
 def _all_of(topic: Topic, instances: list[Instance]) -> Evidence:
     told = sorted(instances, key=lambda instance: instance.stated[0].session)
     turn_ids = _joined(instance.stated[0] for instance in told)
-    return Evidence(turn_ids, ", ".join(bare(instance.values[topic.key]) for instance in told), "1")
+    return Evidence(turn_ids, ", ".join(dict.fromkeys(bare(i.values[topic.key]) for i in told)), "1")
 
 
 def _months(rng: Random, world: World) -> Iterator[Draft]:
@@ -360,7 +370,9 @@ def _tempting(rng: Random, world: World, instance: Instance, stated: Stated, per
     templates = [
         text
         for text in stated.fact.get("ask")
-        if (clean or instance.topic.names_key(text)) and ("month" not in placeholders(text) or stated.moment.month)
+        if "X" in placeholders(text)
+        and (clean or instance.topic.names_key(text))
+        and ("month" not in placeholders(text) or stated.moment.month)
     ]
     if instance.foreign:
         templates = [text for text in templates if "month" not in placeholders(text)]

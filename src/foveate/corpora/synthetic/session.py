@@ -63,7 +63,7 @@ _SECOND = (
 )
 _SINCE = re.compile(r"\b(since|as of) \{when\}", re.IGNORECASE)
 _MY = re.compile(r"\bmy\b")
-_NOUN = re.compile(r"(an?|the|your|some|two|three) |[A-Z]")
+_NOUN = re.compile(r"(an?|the|your|some|two|three) |(?!I )[A-Z]")
 _PICTURE = re.compile(r"^a photo of ")
 _CASUAL = (
     (re.compile(r"\b(I|to|you) want to\b"), r"\1 wanna"),
