@@ -23,7 +23,7 @@ from foveate.corpora.synthetic.world import Instance, Person, Stated, World, bar
 SHARES = {"1": 0.15, "2": 0.17, "3": 0.05, "4": 0.41, "5": 0.22}
 """Share of each kind among the questions of a conversation, about LoCoMo's own."""
 
-FIRST = 0.5
+FIRST = 0.6
 """Share of the single questions that take the first wording of the bank, which is the nearest to the statement's."""
 LIST = (2, 7)
 """Least and most statements that answer one question together."""

@@ -44,7 +44,7 @@ AFTER = 0.15
 TALK = {"terse": 0.4, "chatty": 1.5}
 """How much a voice adds to what it has to say, 1 where it is not named."""
 VOICES = ("plain", "plain", "terse", "chatty", "casual", "hedging", "gushing")
-CAST = 3
+CAST = 2
 """Companions of a person."""
 
 _SECOND = (
@@ -441,9 +441,9 @@ class Session:
         shared = [t for t in open_ if self.world.owned(t, self.world.other(owner))]
         again = [t for t in open_ if self.world.owned(t, owner)]
         draw = self.rng.random()
-        if shared and draw < 0.25:
+        if shared and draw < 0.22:
             return self.rng.choice(shared)
-        if again and draw < 0.5:
+        if again and 0.22 <= draw < 0.42:
             return self.rng.choice(again)
         return self.rng.choice(open_) if open_ else None
 
