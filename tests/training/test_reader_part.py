@@ -15,7 +15,7 @@ import torch
 from tiny_runs import SHAPE, silent, tiny_config
 
 from foveate.config.load import load_config
-from foveate.config.schema import ObjectiveConfig, ModelConfig, ReaderConfig, TrainConfig
+from foveate.config.schema import ModelConfig, ObjectiveConfig, ReaderConfig, TrainConfig
 from foveate.core.errors import ConfigError
 from foveate.core.schema import Conversation
 from foveate.core.tokens import ChapterCounter

@@ -57,7 +57,7 @@ def _step_speed(
 ) -> StepSpeed:
     part = None
     if reader is not None:
-        part = ReaderPart(reader, config.reader, config.loss.temperature, config.seed)
+        part = ReaderPart(reader, config.reader, config.objective.temperature, config.seed)
     counter = load_counter("minilm")
     windows = Windows(load_tokenizer(config.model.encoder.name), config.model.encoder.max_length)
     stage = EvidenceStage(config, model, windows, _random_vectors, counter, [example], [], part)

@@ -81,4 +81,6 @@ def require_answers(examples: Sequence[Example], task: str) -> None:
         ConfigError: no question has an answer.
     """
     if not any(gold_answer(e, row) for e in examples for row in range(len(e.query_texts))):
-        raise ConfigError(f"objective.task={task}: no training question has an answer; use data with answers, or evidence")
+        raise ConfigError(
+            f"objective.task={task}: no training question has an answer; use data with answers, or evidence"
+        )
