@@ -33,9 +33,19 @@ from foveate.evaluation.results import (
 from foveate.evaluation.runner import Bench, method_code, method_digest, run_method
 from foveate.evaluation.suites import SplitName, SuiteName, load_suite
 
+PARTS = {
+    "allergy": "the allergy benchmark at scale: is the planted allergy in the context, whatever the budget",
+    "budget": "dynamic budgets against the best fixed budget of equal mean cost",
+    "coherence": "planted updates and contradictions: which side of a conflict is kept under each mode of Eq. 5",
+    "nli": "P(contradiction) on sentence pairs: accuracy, AUROC, F1, calibration",
+}
 _INDENT = " " * 13
 _RULES = textwrap.fill(", ".join(RULES), 116, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False)
+_PARTS = "\n".join(f"  foveate evaluate {name:<10} {what}" for name, what in PARTS.items())
 _EPILOG = f"""\
+other evaluations, each with a --help of its own:
+{_PARTS}
+
 methods, comma separated:
   rules      all rule baselines:
 {_RULES}

@@ -382,8 +382,8 @@ class TrainConfig:
         )
         _require(
             self.objective.task == "evidence" or self.model.fusion != "cosine",
-            f"objective.task={self.objective.task} with model.fusion=cosine: a cosine is no probability that the packer "
-            "could weigh; give fusion: linear or mlp, or task: evidence",
+            f"objective.task={self.objective.task} with model.fusion=cosine: a cosine is no probability that the "
+            "packer could weigh; give fusion: linear or mlp, or task: evidence",
         )
         alone = self.stage == "nli" or self.nli.form != "cross"
         _require(alone, "nli.form=cross is a run of its own: give stage: nli")
