@@ -252,11 +252,14 @@ def _apart(asked: Sequence[Asked], size_of: SizeOf, curve: Sequence[Spent]) -> d
 
 
 def _fit_of(study: Study, fits: Mapping[int, Fits], name: str, target: int) -> Row:
-    """The scalars by fold, and the mean budget they gave on the questions they were fitted on."""
+    """The scalars by fold, and the mean budget they gave on the questions they were fitted on.
+
+    Scalars are text: rows cut numbers to six decimals, which is too few for the price of a token.
+    """
     found = {fold: fitted[name][target] for fold, fitted in sorted(fits.items())}
     return {
         "on": study.fit_name,
-        "scalar": {str(fold): one.scalar for fold, one in found.items()},
+        "scalar": {str(fold): f"{one.scalar:.6g}" for fold, one in found.items()},
         "mean": {str(fold): one.mean for fold, one in found.items()},
     }
 
@@ -385,7 +388,7 @@ def _scalars(rules: Mapping[str, Sequence[Row]], targets: Sequence[str]) -> str:
     body: list[list[str]] = []
     for name, rows in rules.items():
         for fold in rows[0]["fit"]["scalar"]:
-            cells = [f"{row['fit']['mean'][fold]:.0f}: {row['fit']['scalar'][fold]:.3g}" for row in rows]
+            cells = [f"{row['fit']['mean'][fold]:.0f}: {float(row['fit']['scalar'][fold]):.3g}" for row in rows]
             body.append([name, fold, *cells])
     return table(["rule", "fold", *targets], body)
 
