@@ -109,7 +109,7 @@ def _half(sign: BudgetSign, cap: float, b_min: int) -> BudgetRule:
 def family_names(text: str) -> tuple[FamilyName, ...]:
     """The rules in a comma-separated list, "all" for every one. Raises ConfigError for others, or none."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    found = tuple(name for name in FAMILIES if parts.count("all") + parts.count(name))
+    found: tuple[FamilyName, ...] = tuple(name for name in FAMILIES if parts.count("all") + parts.count(name))
     if not found or not {*parts} <= {*FAMILIES, "all"}:
         raise ConfigError(f"--rules {text!r}: give 'all' or, comma separated, of {', '.join(FAMILIES)}")
     return found
