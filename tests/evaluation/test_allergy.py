@@ -5,12 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from foveate.cli import evaluate_allergy as verb
 from foveate.core.errors import ConfigError, DataError
+from foveate.core.protocols import PolicyName
 from foveate.core.tiers import Importance, Tier
 from foveate.core.tokens import load_counter
 from foveate.evaluation import allergy, allergy_script
@@ -20,6 +25,11 @@ from foveate.evaluation.progress import Lines
 from foveate.memory.counting import CautiousCounter
 from foveate.metrics.allergy import retention, states_allergy
 from foveate.rules.importance import KeywordImportance
+from foveate.signals.lexical import Floats
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "learned"))
+
+import tiny  # pyright: ignore[reportMissingImports]
 
 CELLS = cells_of((0, 6, 41), allergy.POSITIONS)
 COUNTER = CautiousCounter()
@@ -76,6 +86,41 @@ def test_the_default_memory_keeps_every_allergy_at_every_budget_that_can_hold_it
     assert [(row["distractors"], row["budget"], row["missed"]) for row in rows if row["full"] < row["n"]] == []
     assert all(row["retention"][0] == 1.0 for row in rows)
     assert all(row["budget_violations"] == 0 for row in rows)
+
+
+@pytest.mark.parametrize(("head", "threshold"), [(False, 0.0), (True, 1.1)])
+def test_a_trained_scorer_keeps_every_allergy_too(tmp_path: Path, head: bool, threshold: float) -> None:
+    """By the manager's keyword rule where the model has no head, by the scorer's own where it has one."""
+    model = tiny.model(importance=head)
+    if model.importance is not None:
+        model.importance.threshold.fill_(threshold)
+    folder = tiny.saved(tmp_path / "tiny", model)
+    rows = run(str(folder), (Cell(0, "first"), Cell(20, "middle")), tmp_path / "work")
+    assert [(row["distractors"], row["budget"], row["missed"]) for row in rows if row["full"] < row["n"]] == []
+    assert {row["method"] for row in rows} == {"tiny"}
+    assert all(row["fingerprint"] and row["index_p50"] is None for row in rows)
+
+
+def test_texts_are_encoded_once() -> None:
+    class Counting:
+        name, dim, width, reach = "counting", 1, 1, 0
+        policy: PolicyName = "score"
+        calls: ClassVar[list[str]] = []
+
+        def encode(self, texts: Sequence[str]) -> Floats:
+            self.calls.extend(texts)
+            return np.array([[len(text)] for text in texts], dtype=np.float32)
+
+        def mix(self, vectors: Floats) -> Floats:
+            return vectors
+
+        def head(self, vectors: Floats, mixed: Floats, query: Floats, signals: Floats) -> Floats:
+            return vectors[:, 0]
+
+    model = allergy.Remembering(Counting())
+    assert model.encode(["a", "bb", "a"])[:, 0].tolist() == [1, 2, 1]
+    assert model.encode(["bb", "ccc"])[:, 0].tolist() == [2, 3]
+    assert Counting.calls == ["a", "bb", "ccc"]
 
 
 def test_one_token_less_than_least_cannot_hold_the_allergy() -> None:

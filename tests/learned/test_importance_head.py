@@ -13,15 +13,9 @@ from foveate.core.errors import ConfigError
 from foveate.core.schema import Query, Turn
 from foveate.core.tiers import Importance
 from foveate.learned.importance import ImportanceHead
-from foveate.learned.model import FoveateConfig, FoveateModel
+from foveate.learned.model import FoveateModel
 from foveate.learned.objective.importance import class_weights, importance_loss
 from foveate.learned.scorer import load_scorer
-
-
-def with_head(seed: int = 0) -> FoveateModel:
-    config = tiny.model().config.to_dict() | {"importance": True}
-    torch.manual_seed(seed)
-    return FoveateModel(FoveateConfig(**config)).eval()
 
 
 def test_every_class_weighs_the_same_however_rare() -> None:
@@ -61,7 +55,7 @@ def test_critical_is_decided_by_the_threshold_and_the_rest_by_what_is_likelier()
 
 
 def test_the_head_and_its_threshold_are_saved_with_the_model(tmp_path: Path) -> None:
-    model = with_head()
+    model = tiny.model(importance=True)
     assert model.importance is not None
     model.importance.threshold.fill_(0.83)
     vectors, _, _ = tiny.inputs()
@@ -73,7 +67,7 @@ def test_the_head_and_its_threshold_are_saved_with_the_model(tmp_path: Path) -> 
 
 
 def test_a_model_without_the_head_is_what_it_was_and_says_so(tmp_path: Path) -> None:
-    plain, other = tiny.model(), with_head()
+    plain, other = tiny.model(), tiny.model(importance=True)
     for name, tensor in plain.state_dict().items():
         assert torch.equal(tensor, other.state_dict()[name]), name
     saved = tiny.saved(tmp_path, plain)
@@ -89,7 +83,7 @@ TURNS = [Turn("a", "user", "hi"), Turn("b", "user", "I'm allergic to bees."), Tu
 
 
 def test_a_scorer_gives_critical_where_head_or_rule_says_so(tmp_path: Path) -> None:
-    model = with_head()
+    model = tiny.model(importance=True)
     assert model.importance is not None
     for threshold, expected in ((1.1, [False, True, False]), (0.0, [True, True, True])):
         model.importance.threshold.fill_(threshold)
@@ -112,7 +106,7 @@ def test_an_export_gives_the_classes_that_the_model_gives(tmp_path: Path) -> Non
     from foveate.export.folder import export
     from foveate.serving.onnx_scorer import OnnxScorer
 
-    model = with_head()
+    model = tiny.model(importance=True)
     assert model.importance is not None
     vectors, _, _ = tiny.inputs()
     model.importance.threshold.fill_(float(model.importance_of(vectors).detach()[:, 2].median()))

@@ -34,7 +34,7 @@ def encoder() -> BertModel:
     return BertModel(bert_config())
 
 
-def model(fusion: str = "mlp", policy: str = "score", seed: int = 0) -> FoveateModel:
+def model(fusion: str = "mlp", policy: str = "score", seed: int = 0, importance: bool = False) -> FoveateModel:
     torch.manual_seed(seed)
     config = FoveateConfig(
         encoder=bert_config().to_dict(),
@@ -46,6 +46,7 @@ def model(fusion: str = "mlp", policy: str = "score", seed: int = 0) -> FoveateM
         context_kernel=3,
         max_length=8,
         policy=policy,
+        importance=importance,
     )
     return FoveateModel(config).eval()
 

@@ -14,7 +14,7 @@ from foveate.core.errors import ConfigError
 from foveate.core.files import write_atomically
 from foveate.core.tokens import TokenCounter, load_counter
 from foveate.evaluation import allergy
-from foveate.evaluation.allergy import Budget, Candidate, Memory, Plan, cells_of, markdown
+from foveate.evaluation.allergy import Budget, Candidate, Memory, Plan, Remembering, cells_of, markdown
 from foveate.evaluation.allergy_plot import save_plot
 from foveate.evaluation.allergy_script import PARAPHRASES
 from foveate.evaluation.checkpoints import load_checkpoint
@@ -22,6 +22,7 @@ from foveate.evaluation.plot import check_name
 from foveate.evaluation.progress import progress
 from foveate.evaluation.results import check_writable, git_commit, rounded
 from foveate.memory.focus import FocusManager
+from foveate.signals.vectors import VectorScorer
 
 RuleName = Literal["stateless", "recency", "afm-paper-offline", "afm-public-offline", "afm-rule", "chat"]
 RULES: tuple[RuleName, ...] = get_args(RuleName)
@@ -122,7 +123,13 @@ def candidate(name: str, counter: TokenCounter) -> Candidate:
             f"no method {name!r}: give the folder of a run or an export, 'rules', or of {', '.join(RULES)}"
         )
     found = load_checkpoint(Path(name), "afm-allergy")
-    return Candidate(found.name, lambda: FocusManager(found.scorer(0), counter=counter), fingerprint=found.fingerprint)
+    loaded = found.scorer(0)
+    if not isinstance(loaded, VectorScorer):
+        raise ConfigError(f"{name} holds a {type(loaded).__name__}: give a run or an export")
+    scorer = VectorScorer(Remembering(loaded.model), loaded.importance)
+    return Candidate(
+        found.name, lambda: FocusManager(scorer, counter=counter), fingerprint=found.fingerprint, shares=True
+    )
 
 
 def _rule(name: RuleName, counter: TokenCounter) -> Callable[[], Memory]:

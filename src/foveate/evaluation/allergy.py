@@ -17,6 +17,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, Protocol
 
+import numpy as np
+
 from foveate.core.errors import ConfigError, DataError
 from foveate.core.files import write_atomically
 from foveate.core.packed import Packed
@@ -32,6 +34,8 @@ from foveate.evaluation.report import percent, table
 from foveate.metrics.allergy import retention, states_allergy
 from foveate.metrics.efficiency import percentile, saving_rate
 from foveate.metrics.statistics import wilson
+from foveate.signals.lexical import Floats
+from foveate.signals.vectors import VectorModel
 
 Position = Literal["first", "middle"]
 Budget = int | Literal["least"]
@@ -61,12 +65,31 @@ class Candidate:
         open: makes an empty memory.
         sees_turns: False for the stateless baseline, which is given no history.
         fingerprint: tells apart two scorers of one name; "" for rules.
+        shares: whether dialogues share vectors of equal texts (`Remembering`), so that no index time can be stated.
     """
 
     name: str
     open: Callable[[], Memory]
     sees_turns: bool = True
     fingerprint: str = ""
+    shares: bool = False
+
+
+class Remembering:
+    """A `signals.vectors.VectorModel` that encodes each text once: the dialogues say much the same."""
+
+    def __init__(self, model: VectorModel) -> None:
+        self._model = model
+        self._known: dict[str, Floats] = {}
+        self.name, self.dim, self.width = model.name, model.dim, model.width
+        self.reach, self.policy = model.reach, model.policy
+        self.mix, self.head = model.mix, model.head
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """(n, dim) unit vectors."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known.update(zip(new, self._model.encode(new), strict=True))
+        return np.stack([self._known[text] for text in texts])
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +297,7 @@ def _row(candidate: Candidate, cell: Cell, budget: Budget, trials: Sequence[Tria
         "tokenizer_id": plan.counter.name,
         "seed": plan.seed,
         **measures(found),
+        **({"index_p50": None} if candidate.shares else {}),
     }
 
 
