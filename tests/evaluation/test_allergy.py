@@ -44,6 +44,7 @@ def run(names: str, cells: tuple[Cell, ...], work: Path, paraphrases: int = 40) 
 def test_there_are_enough_paraphrases_and_most_can_be_seen_by_metric_a() -> None:
     assert len(set(allergy_script.PARAPHRASES)) == 40
     assert sum(map(states_allergy, allergy_script.PARAPHRASES)) >= 24
+    assert len({*allergy_script.PARAPHRASES, *allergy_script.HELD_OUT}) == 60
     assert all("peanut" in text.lower() for text in allergy_script.PARAPHRASES)
     assert not re.search("peanut|allerg|nut", allergy_script.QUESTION + allergy_script.PREAMBLE + allergy_script.REPLY)
 

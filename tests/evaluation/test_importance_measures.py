@@ -58,7 +58,7 @@ def test_head_rule_and_either_are_counted_apart(tmp_path: Path) -> None:
         labelled("I'm allergic to eggs.", Importance.CRITICAL, "mts_dialog"),
         labelled("I like bees.", Importance.RELEVANT, "mts_dialog"),
     ]
-    found = compare(bees, test, tmp_path, [Turn("p", "user", "I'm allergic to eggs.")])
+    found = compare(bees, test, tmp_path, {"paraphrases": ["I'm allergic to eggs."]})
     templates, dialogue = found.sets["weak labels, templates"], found.sets["weak labels, dialogue"]
     assert (templates["head"].recall, templates["rule"].recall, templates["either"].recall) == (1, 0, 1)
     assert (dialogue["head"].precision, dialogue["rule"].precision, dialogue["either"].precision) == (0, 1, 0.5)

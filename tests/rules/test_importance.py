@@ -43,6 +43,12 @@ CRITICAL = [
     "He spent a week in intensive care.",
     "I carry an adrenaline pen.",
     "My body can't handle gluten.",
+    "No shellfish for me, I once had a reaction.",
+    "The cake cannot contain eggs.",
+    "Latex sends her into shock.",
+    "She was hospitalised for a wasp sting.",
+    "It was the sesame. I nearly died.",
+    "I carry an adrenaline injector.",
 ]
 
 NOT_CRITICAL = [
@@ -82,6 +88,10 @@ NOT_CRITICAL = [
     "The stonefish is a deadly fish.",
     "I can't handle this traffic.",
     "My boss will kill me.",
+    "The film was great. I nearly died laughing.",
+    "No fish for me, thanks.",
+    "It came as a shock.",
+    "The box can't contain more than six books.",
     "Do you take any medicine for that?",
 ]
 

@@ -60,6 +60,31 @@ PARAPHRASES: tuple[str, ...] = (
     "I have to stay clear of peanuts. Last exposure, I needed two shots of epinephrine.",
 )
 
+HELD_OUT: tuple[str, ...] = (
+    "A heads-up about my diet: allergic to peanuts, everything else goes.",
+    "Peanuts give me hives and then I can't get any air.",
+    "My mum is coming along, and her peanut allergy is worse than mine.",
+    "I lost consciousness the last time somebody slipped peanuts into my food.",
+    "As a child I was rushed to hospital over a peanut bar, and it has not got better.",
+    "Food-wise I'm easy, as long as there are no peanuts anywhere near my plate. Anaphylaxis.",
+    "For the food part, remember I'm the one who can't eat peanuts.",
+    "Peanut traces are enough to make my tongue swell.",
+    "i have peanut allergy, level 6 on the blood test",
+    "Don't laugh, but I have to ask about peanuts everywhere because one could end my life.",
+    "Peanuts: never. My immune system overreacts to them.",
+    "I keep two auto-injectors on me, peanuts are my enemy.",
+    "We'd like to eat at stalls, although I am severely peanut allergic.",
+    "My travel insurance asked for a note about my peanut allergy, so I guess you should know as well.",
+    "Peanut oil, peanut butter, peanut anything makes me terribly ill.",
+    "I had three anaphylactic episodes, all of them from peanuts.",
+    "Peanuts are a medical no for me.",
+    "You should know that I'm highly sensitive to peanuts, I collapsed on a plane once.",
+    "It isn't a preference: peanuts trigger an asthma attack in me.",
+    "If I so much as kiss someone who ate peanuts, my lips blow up.",
+)
+"""Written once the keyword rule was done with the others, and never used to mend it: what it does with these is what it
+would do with somebody's own words."""
+
 # Exchanges of a user and an assistant; {slot} is filled from SLOTS, with the same value on both sides.
 TRAVEL: tuple[tuple[str, str], ...] = (
     ("How many days should I spend in {place}?", "{days} days are enough for {place} if you start early."),

@@ -7,7 +7,7 @@ LoCoMo turns, ordinary chat, where hardly any turn should be CRITICAL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from foveate.core.schema import Conversation, Turn
 from foveate.core.tiers import Importance
 from foveate.corpora import locomo, medical
 from foveate.corpora.safety import LabelledTurn
-from foveate.evaluation.allergy_script import PARAPHRASES
+from foveate.evaluation.allergy_script import HELD_OUT, PARAPHRASES
 from foveate.evaluation.report import percent, table
 from foveate.learned.encoder import load_encoder, load_tokenizer
 from foveate.learned.importance import ImportanceHead
@@ -165,8 +165,7 @@ def measure(setup: Setup, say: Callable[[str], None]) -> Comparison:
     def classify(turns: Sequence[Turn]) -> list[Importance]:
         return head.decide(torch.from_numpy(encode([turn_text(turn) for turn in turns])))
 
-    stated = [Turn(f"p{i}", "user", text) for i, text in enumerate(PARAPHRASES)]
-    return compare(classify, splits.test, setup.root, stated)
+    return compare(classify, splits.test, setup.root, {"paraphrases": PARAPHRASES, "paraphrases, held out": HELD_OUT})
 
 
 def _trained(
@@ -181,23 +180,26 @@ def _trained(
     return head
 
 
-def compare(head: Classify, test: Sequence[LabelledTurn], root: Path, stated: Sequence[Turn] = ()) -> Comparison:
+def compare(
+    head: Classify, test: Sequence[LabelledTurn], root: Path, stated: Mapping[str, Sequence[str]]
+) -> Comparison:
     """The head (alone), the keyword rule, and either, on every set.
 
     Args:
         head: classifies turns without the rule.
         test: weakly labelled turns, see `training.importance.labelled_turns`.
         root: the data root.
-        stated: further turns that are all CRITICAL (the allergy benchmark's paraphrases).
+        stated: name of a set -> texts that are all CRITICAL (the allergy benchmark's paraphrases).
     """
     ordinary = [turn for conversation in locomo.load(root) for turn in conversation.turns]
     labelled: dict[str, tuple[Sequence[Turn], Flags]] = {
         "weak labels, templates": _part([turn for turn in test if "safety" in turn.origin]),
         "weak labels, dialogue": _part([turn for turn in test if "safety" not in turn.origin]),
         "patients, by hand": hand_labelled(root),
-        "paraphrases": (stated, [True] * len(stated)),
         "LoCoMo": (ordinary, [False] * len(ordinary)),
     }
+    for name, texts in stated.items():
+        labelled[name] = [Turn(f"p{i}", "user", text) for i, text in enumerate(texts)], [True] * len(texts)
     sets: dict[str, dict[str, Detection]] = {}
     flagged: list[tuple[str, Turn]] = []
     for name, (turns, truth) in labelled.items():

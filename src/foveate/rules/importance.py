@@ -33,7 +33,7 @@ _TRIGGERS = (
     "cannot can_not not_allowed not_able not_supposed hard strictly ever remember forget mind note important "
     "record fatal deadly lethal poison toxic danger harmful health intensive_care epinephrine adrenaline medical "
     "orders swell swollen airway hives rash blister hospital ambulance reac handle tolerat digest sick ill vomit "
-    "the_end_of off"
+    "the_end_of off shock hospitali resuscitat contain injector"
 ).split()
 _KEYS = tuple(key.replace("_", " ") for key in _TRIGGERS)
 
@@ -117,6 +117,9 @@ _HARMS = (
     r"\b(?:can'?t|cannot|can not|doesn'?t|don'?t|unable to) (?:handle|tolerate|digest|process)\b",
     r"\bmakes? (?:me|him|her|us|them) (?:\w+ )?(?:sick|ill|vomit|faint|wheeze)\b",
     r"\bdangerous (?:for|to) (?:me|him|her|us|them)\b",
+    r"\b(?:into|in|anaphylactic) shock\b|\bhospitali[sz]ed\b|\bresuscitat\w+|\ban ambulance (?:every|each) time\b",
+    r"\b(?:can'?t|cannot|can not|may not|must not|mustn'?t|should not|shouldn'?t) contain\b",
+    r"\bhad (?:an? )?(?:\w+ )?reactions?\b",
 )
 
 # Danger to somebody's life or health in so many words, whatever it comes from.
@@ -125,7 +128,7 @@ _DANGER = (
     r"(?:my|his|her|our|their) (?:health|life|\w+'s (?:health|life)|son|daughter|wife|husband|partner|child|kids?"
     r"|mother|father|mum|mom|dad|brother|sister|baby)\b",
     r"\bfor (?:medical|health) reasons\b|\b(?:doctor|physician|cardiologist)(?:'?s|s'?) orders\b",
-    r"\bintensive care\b|\bepinephrine\b|\badrenaline (?:pens?|shots?|injections?|auto-?injectors?)\b",
+    r"\bintensive care\b|\bepinephrine\b|\badrenaline (?:pens?|shots?|injections?|(?:auto-?)?injectors?)\b",
 )
 
 _EMERGENCY = (
@@ -187,6 +190,7 @@ def _any(patterns: Sequence[str]) -> re.Pattern[str]:
 _FIGURE_RE, _GENERIC_RE = _any(_FIGURES), _any(_GENERIC)
 _MEDICAL_RE = _any(_MEDICAL)
 _ORDER_RE = _any(_EMERGENCY + _CONSTRAINT + _REMEMBER)
+_NEAR_DEATH_RE = re.compile(r"\b(?:nearly|almost) (?:died|killed)\b|\bhad a reaction\b", re.IGNORECASE)
 _DANGER_RE, _HARM_RE = _any(_DANGER), _any(_HARMS)
 _SUBSTANCE_RE = _any([rf"\b{name}\b" for name in _SUBSTANCES])
 
@@ -239,7 +243,7 @@ def with_keywords(classes: Sequence[Importance], turns: Sequence[Turn]) -> list[
 def classify_text(text: str) -> Importance:
     """The class of one text."""
     clauses = [c.strip() for c in _CLAUSE.findall(text.replace("’", "'"))]
-    if any(_is_critical(clause) for clause in clauses):
+    if any(_is_critical(clause) for clause in clauses) or any(map(_is_told_in_two, clauses, clauses[1:])):
         return Importance.CRITICAL
     if all(_is_trivial(clause) for clause in clauses) and "?" not in text:
         return Importance.TRIVIAL
@@ -263,6 +267,11 @@ def _is_danger(clause: str) -> bool:
     if "?" in clause:
         return False
     return bool(_DANGER_RE.search(clause) or (_HARM_RE.search(clause) and _SUBSTANCE_RE.search(clause)))
+
+
+def _is_told_in_two(first: str, second: str) -> bool:
+    """Whether two clauses together say it: what it is in the first, what it nearly did in the second."""
+    return bool(_NEAR_DEATH_RE.search(second) and _SUBSTANCE_RE.search(first)) and "?" not in first + second
 
 
 def _is_trivial(clause: str) -> bool:
