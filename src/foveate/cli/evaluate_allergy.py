@@ -115,7 +115,7 @@ def candidate(name: str, counter: TokenCounter) -> Candidate:
         ConfigError: neither.
         CheckpointError: the folder holds no scorer.
     """
-    rule = next((known for known in RULES if known == name), None)
+    rule: RuleName | None = next((known for known in RULES if known == name), None)
     if rule is not None:
         return Candidate(name, _rule(rule, counter), sees_turns=rule != "stateless")
     if not Path(name).is_dir():

@@ -676,19 +676,24 @@ SLOTS: dict[str, tuple[str, ...]] = {
     ),
     "drug2": _words("metoprolol Zoloft losartan Plavix digoxin furosemide Lipitor clozapine"),
     "dose": ("5 mg", "20 mg", "500 mg", "two tablets", "10 units", "half a pill", "50 micrograms", "one capsule"),
-    "condition": (
-        "type 1 diabetes, epilepsy, asthma, a heart condition, haemophilia, coeliac disease, high blood pressure, "
-        "kidney failure, Crohn's disease, sickle cell disease, multiple sclerosis, Parkinson's, lupus, breast cancer, "
-        "severe depression, bipolar disorder, sleep apnea, a brain tumour, atrial fibrillation, hepatitis C, COPD"
-    ).split(", "),
+    "condition": tuple(
+        (
+            "type 1 diabetes, epilepsy, asthma, a heart condition, haemophilia, coeliac disease, high blood pressure, "
+            "kidney failure, Crohn's disease, sickle cell disease, multiple sclerosis, Parkinson's, lupus, "
+            "breast cancer, severe depression, bipolar disorder, sleep apnea, a brain tumour, "
+            "atrial fibrillation, hepatitis C, COPD"
+        ).split(", ")
+    ),
     "condition2": _words(
         "diabetic epileptic asthmatic pregnant coeliac deaf blind anaemic haemophiliac bipolar immunocompromised"
     ),
     "condition1": _words("diabetes epilepsy asthma thyroid heart_failure angina arthritis anxiety cholesterol lupus"),
-    "kin": (
-        "My daughter, My son, My wife, My husband, My dad, My mum, My grandmother, Our youngest, My partner, "
-        "My flatmate, My sister, The little one"
-    ).split(", "),
+    "kin": tuple(
+        (
+            "My daughter, My son, My wife, My husband, My dad, My mum, My grandmother, Our youngest, My partner, "
+            "My flatmate, My sister, The little one"
+        ).split(", ")
+    ),
     "kin_": ("my daughter", "my son", "my wife", "my husband", "my dad", "my mother", "our youngest"),
     "weekday": _words("Monday Tuesday Wednesday Thursday Friday Saturday Sunday"),
     "day": _words("2 5 9 13 17 22 26"),

@@ -22,6 +22,7 @@ import numpy as np
 from foveate.core.errors import ConfigError, DataError
 from foveate.core.files import write_atomically
 from foveate.core.packed import Packed
+from foveate.core.protocols import PolicyName
 from foveate.core.render import ChatRenderer, Piece, preamble_piece, query_piece
 from foveate.core.schema import Turn
 from foveate.core.tiers import Tier
@@ -82,7 +83,8 @@ class Remembering:
         self._model = model
         self._known: dict[str, Floats] = {}
         self.name, self.dim, self.width = model.name, model.dim, model.width
-        self.reach, self.policy = model.reach, model.policy
+        self.reach = model.reach
+        self.policy: PolicyName = model.policy
         self.mix, self.head = model.mix, model.head
 
     def encode(self, texts: Sequence[str]) -> Floats:
