@@ -48,6 +48,7 @@ def test_the_turns_that_are_named_say_what_they_should(planted: list[Conflict]) 
         assert (values_in(conflict, conflict.opposed) != values_in(conflict, "reply")) or denied
         assert conflict.conversation.turns[-1].id == "reply"
         assert question.query.last_reply == text_of(conflict, "reply")
+        assert answer is not None
         assert answer not in question.query.text
 
 

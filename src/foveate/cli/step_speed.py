@@ -60,7 +60,7 @@ def _step_speed(
         part = ReaderPart(reader, config.reader, config.objective.temperature, config.seed)
     counter = load_counter("minilm")
     windows = Windows(load_tokenizer(config.model.encoder.name), config.model.encoder.max_length)
-    stage = EvidenceStage(config, model, windows, _random_vectors, counter, [example], [], part)
+    stage = EvidenceStage(config, model, windows, _random_vectors, counter, [example], [], reader=part)
     batches = stage.batches(0)
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-6)
 

@@ -27,9 +27,8 @@ from foveate.learned.scorer import TorchVectorModel, load_model
 from foveate.metrics.statistics import wilson
 from foveate.rules.importance import KeywordImportance
 from foveate.signals.vectors import turn_text
-from foveate.training.examples import Encode, VectorCache
+from foveate.training.examples import Encode, VectorCache, encoder_key
 from foveate.training.importance import ImportanceBatches, LabelledSplits, labelled_turns, train_head
-from foveate.training.examples import encoder_key
 
 Flags = Sequence[bool]
 Classify = Callable[[Sequence[Turn]], Sequence[Importance]]

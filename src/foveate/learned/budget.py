@@ -5,7 +5,8 @@ The multiplier is found by dual ascent (`objective.token.DualMultiplier`) so tha
 - paper: B = B_max (1 - lambda h), Eq. 3 as printed, with lambda a share of B_max and h the entropy of softmax(z)
   divided by log n: uncertainty shrinks the budget;
 - prose: B = B_max (1 - lambda (1 - h)): uncertainty grows it, as the paper's text says;
-- price: B = B_max, and every token must be worth lambda, in units of temperature over the mean cost of a turn.
+- price: B = B_max, and every token must be worth lambda: value is the expected share of the needed turns, as in
+  `rules.budget.PriceBudget`, in units of temperature over the mean cost of a turn.
 
 Source: Eq. 3 of the adaptive compression paper; price: Everett (1963).
 
@@ -28,11 +29,11 @@ class Allowance(NamedTuple):
 
     Attributes:
         budget: (Q,) tokens.
-        price: value that a token must be worth.
+        price: (Q,) value that a token must be worth.
     """
 
     budget: Tensor
-    price: float
+    price: Tensor
 
 
 def normalised_entropy(logits: Tensor) -> Tensor:
@@ -60,10 +61,11 @@ def allowance(
     whole = logits.new_full((logits.shape[0],), float(most))
     match form:
         case "fixed":
-            return Allowance(whole, 0.0)
+            return Allowance(whole, 0 * whole)
         case "price":
-            return Allowance(whole, multiplier * temperature / max(1.0, float(cost.mean())))
+            needed = torch.sigmoid(logits).sum(-1)
+            return Allowance(whole, multiplier * temperature * needed / cost.mean().clamp(min=1.0))
         case "paper" | "prose":
             h = normalised_entropy(logits)
             taken = h if form == "paper" else 1 - h
-            return Allowance(most * (1 - multiplier * taken).clamp(min=least, max=1.0), 0.0)
+            return Allowance(most * (1 - multiplier * taken).clamp(min=least, max=1.0), 0 * whole)

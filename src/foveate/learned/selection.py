@@ -86,7 +86,7 @@ def packed_turns(
     budget: Tensor,
     temperature: float,
     retention: Tensor | None = None,
-    price: float = 0.0,
+    price: Tensor | None = None,
 ) -> Packed:
     """The packing of turns whose value is the probability that they are needed.
 
@@ -96,7 +96,7 @@ def packed_turns(
         budget: (Q,) tokens.
         temperature: of the relaxation.
         retention: (N,) share of the turn that COMPRESSED carries, by which its value falls; required with two costs.
-        price: value a token must be worth even where the budget has room: the multiplier of a mean cost.
+        price: (Q,) value a token must be worth even where the budget has room: the multiplier of a mean cost.
     """
     value = torch.sigmoid(logits)
     columns = [torch.zeros_like(value), value]
@@ -108,7 +108,9 @@ def packed_turns(
         columns.append(value * retention)
         readable = torch.cat([readable, retention.expand_as(value)[..., None]], dim=-1)
     costs = functional.pad(cost.to(value.dtype), (1, 0)).expand(*value.shape, -1)
-    net = torch.stack(columns, dim=-1) - price * costs
+    net = torch.stack(columns, dim=-1)
+    if price is not None:
+        net = net - price[:, None, None] * costs
     found = relaxed_selection(net, costs, budget.to(value.dtype), temperature)
     return Packed(found.prob, (found.prob * readable).sum(-1), found.cost)
 
