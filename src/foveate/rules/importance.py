@@ -31,9 +31,10 @@ _TRIGGERS = (
     "inhaler steroid opioid ibuprofen aspirin lithium medic meds dose dosage take taking prescribed overdos "
     "suicid harm kill call emergency breath chest must may shall circumstance negotiable breaker never can't "
     "cannot can_not not_allowed not_able not_supposed hard strictly ever remember forget mind note important "
-    "record fatal deadly lethal poison toxic danger harmful health intensive_care epinephrine adrenaline medical "
-    "orders swell swollen airway hives rash blister hospital ambulance reac handle tolerat digest sick ill vomit "
-    "the_end_of off shock hospitali resuscitat contain injector"
+    "record fatal deadly lethal poison toxic danger harmful intensive_care epinephrine adrenaline medical orders "
+    "swell swollen airway hives rash blister hospital ambulance reac tolerat digest the_end_of shock hospitali "
+    "resuscitat contain injector make_me makes_me make_him makes_him make_her makes_her make_us makes_us "
+    "make_them makes_them handle health"
 ).split()
 _KEYS = tuple(key.replace("_", " ") for key in _TRIGGERS)
 
