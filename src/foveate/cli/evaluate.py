@@ -37,6 +37,7 @@ PARTS = {
     "allergy": "the allergy benchmark at scale: is the planted allergy in the context, whatever the budget",
     "budget": "dynamic budgets against the best fixed budget of equal mean cost",
     "coherence": "planted updates and contradictions: which side of a conflict is kept under each mode of Eq. 5",
+    "importance": "CRITICAL turns found and taken for it: head, keyword rule, and either",
     "nli": "P(contradiction) on sentence pairs: accuracy, AUROC, F1, calibration",
 }
 _INDENT = " " * 13
