@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fast check lint format clean
+.PHONY: help setup demo test fast check lint format clean ablations
 
 VENV ?= .venv
 PYTHON ?= python3
@@ -31,6 +31,9 @@ setup: $(READY)  ## create the virtual environment, with everything in it (again
 
 demo: $(READY)  ## train on synthetic chats, evaluate, export, pack one conversation without torch (minutes)
 	@PATH="$(abspath $(BIN)):$$PATH" scripts/demo.sh
+
+ablations: $(READY)  ## what each part is worth, with intervals (hours; resumes): docs/results/ablations.md
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/ablations.py
 
 test: $(READY)  ## every test, the slow ones too
 	$(BIN)/python -m pytest $(PYTEST_ARGS)

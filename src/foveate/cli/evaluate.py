@@ -13,6 +13,7 @@ from typing import get_args
 import foveate
 from foveate.core.errors import ConfigError
 from foveate.core.files import write_atomically
+from foveate.core.protocols import PolicyName
 from foveate.core.tokens import load_counter
 from foveate.evaluation.cache import RecordCache, code_digest
 from foveate.evaluation.methods import NOTHING_TRAINED, RULES, AnyMethod, LabelMethod, Method, Methods, method_names
@@ -83,6 +84,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budgets", default="256,512,1024,2048", metavar="TOKENS", help="token budgets (default 256,512,1024,2048)"
     )
+    parser.add_argument(
+        "--policy", choices=get_args(PolicyName), help="how turns are chosen with trained scorers (default their own)"
+    )
     parser.add_argument("--render", choices=("chrono",), default="chrono", help="sessions and turns in order")
     parser.add_argument("--counter", default="minilm", metavar="SPEC", help="token counter (default minilm)")
     parser.add_argument("--seed", type=int, default=13, help="of the run and of generated conversations (default 13)")
@@ -120,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--fold {args.fold} without folds: give --split P1")
     suite = load_suite(args.corpus, data=args.data, seed=args.seed).only_fold(args.fold).first(args.limit_conversations)
     counter = load_counter(args.counter)
-    bench = Bench(suite, args.split, budgets, counter, RecordCache(args.work), args.seed, args.fold)
+    bench = Bench(suite, args.split, budgets, counter, RecordCache(args.work), args.seed, args.fold, args.policy)
     out: Path | None = args.out
     if out is None and args.limit_conversations is None and args.fold is None:
         out = Path("docs/results") / f"{suite.name}.jsonl"
@@ -157,6 +161,8 @@ def facts_of(args: argparse.Namespace, bench: Bench) -> RunFacts:
         options.append(f"--seed {args.seed}")
     if args.data is not None:
         options.append(f"--data {args.data.name}")
+    if args.policy is not None:
+        options.append(f"--policy {args.policy}")
     if args.fold is not None:
         options.append(f"--fold {args.fold}")
     if args.limit_conversations is not None:
@@ -191,7 +197,7 @@ def gather(
 
     Every method is found, and the file tried, before the first is measured, so that a wrong name costs no time.
     """
-    methods = Methods(bench.suite, bench.split, bench.fold)
+    methods = Methods(bench.suite, bench.split, bench.fold, bench.policy)
     plans = [(name, _plan(name, methods, bench, stored, facts)) for name in names]
     rows: list[Row] = []
     measured: list[Row] = []

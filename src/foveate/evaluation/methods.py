@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from foveate.core.errors import ConfigError
-from foveate.core.protocols import Scorer, Scores
+from foveate.core.protocols import PolicyName, Scorer, Scores
 from foveate.core.schema import Evidence, Turn
 from foveate.core.tiers import Thresholds
 from foveate.evaluation.checkpoints import load_checkpoint
@@ -76,6 +76,7 @@ class Packing:
         budget: the rule for the budget used (Eq. 3); None for all that is allowed.
         empty: no turn is offered at all.
         whole: everything is kept, whatever the budget.
+        policy: how turns are chosen; None for the scorer's own policy.
     """
 
     shorten: Literal["no", "loose", "strict"] = "no"
@@ -83,6 +84,7 @@ class Packing:
     budget: BudgetRule | None = None
     empty: bool = False
     whole: bool = False
+    policy: PolicyName | None = None
 
 
 ALL_TURNS = Packing()
@@ -203,10 +205,13 @@ def _acc(name: str, sign: BudgetSign) -> Method:
     return Method(name, True, lambda _: (scorer,), packing)
 
 
-def checkpoint_method(folder: Path, split: SplitName, suite: Suite, only: int | None = None) -> Method:
+def checkpoint_method(
+    folder: Path, split: SplitName, suite: Suite, only: int | None = None, policy: PolicyName | None = None
+) -> Method:
     """The scorer of a run or export folder; under P1 the one of the fold that tests the conversation.
 
-    With `only`, the scorer of that fold: the folder itself, or its part of that name.
+    With `only`, the scorer of that fold: the folder itself, or its part of that name. With `policy`, packed by that one
+    instead of the scorer's own.
 
     Raises:
         ConfigError: the split does not fit the folder.
@@ -223,7 +228,8 @@ def checkpoint_method(folder: Path, split: SplitName, suite: Suite, only: int | 
         q_aware=True,
         scorers=lambda conversation: (found.scorer(fold(conversation)),),
         train_data=found.train_data,
-        fingerprint=found.fingerprint,
+        packing=Packing(policy=policy),
+        fingerprint=found.fingerprint + (f"|{policy}" if policy else ""),
     )
 
 
@@ -254,10 +260,14 @@ class Methods:
         suite: what they will be measured on.
         split: P0 or P1.
         fold: the only fold that is evaluated; None for all of them.
+        policy: how turns are chosen with trained scorers; None for their own.
     """
 
-    def __init__(self, suite: Suite, split: SplitName, fold: int | None = None) -> None:
+    def __init__(
+        self, suite: Suite, split: SplitName, fold: int | None = None, policy: PolicyName | None = None
+    ) -> None:
         self._suite = suite
+        self._policy: PolicyName | None = policy
         self._fold = fold
         self._split: SplitName = split
         self._embedder = MiniLmEmbedder()
@@ -274,4 +284,4 @@ class Methods:
             return rule_method(rule, self._embedder)
         if not Path(name).is_dir():
             raise ConfigError(f"no method {name!r}: give {_CHOICES}")
-        return checkpoint_method(Path(name), self._split, self._suite, self._fold)
+        return checkpoint_method(Path(name), self._split, self._suite, self._fold, self._policy)

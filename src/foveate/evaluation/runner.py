@@ -46,6 +46,7 @@ class Bench:
         cache: where finished conversations are kept.
         seed: of the run; part of the rows' key.
         fold: the only fold of P1 that is evaluated; None for all of them.
+        policy: how turns are chosen with trained scorers; None for their own.
     """
 
     suite: Suite
@@ -55,6 +56,7 @@ class Bench:
     cache: RecordCache
     seed: int = 13
     fold: int | None = None
+    policy: PolicyName | None = None
 
     def budgets_for(self, method: AnyMethod) -> tuple[Budget, ...]:
         """The budgets a method is measured at: one, "full", where it keeps everything."""
@@ -176,7 +178,7 @@ class _Scored:
     """One scorer over one conversation. It sees turns and queries; there is no way for a label to reach it."""
 
     def __init__(self, scorer: Scorer, packing: Packing, turns: Sequence[Turn], bench: Bench) -> None:
-        self._packer = _Packer(packing, scorer.policy, turns, bench)
+        self._packer = _Packer(packing, packing.policy or scorer.policy, turns, bench)
         self._index = scorer.open()
         self._index.append(self._packer.turns)
 

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Runs what configs/ablations.yaml lists and writes docs/results/ablations.{jsonl,md,png}.
+
+Every run resumes, finished ones are passed over; --only names variants. Two processes at once (on two cores) share the
+work safely, each with its own --only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from foveate.core.files import write_atomically
+from foveate.evaluation.ablations import markdown, save_plot
+from foveate.evaluation.results import read_rows
+
+RUNS, RESULTS = Path("runs/ablations"), Path("docs/results")
+ROWS = RESULTS / "ablations.jsonl"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="NAMES", help="variants, comma separated (default all)")
+    parser.add_argument("--seeds", default="", metavar="N,N", help="only these seeds")
+    parser.add_argument("--report", action="store_true", help="only write the table and the plot from the rows")
+    args = parser.parse_args()
+    plan = yaml.safe_load(Path("configs/ablations.yaml").read_text(encoding="utf-8"))
+    names = args.only.split(",") if args.only else list(plan["variants"])
+    unknown = [name for name in names if name not in plan["variants"]]
+    if unknown:
+        parser.error(f"no variant {unknown[0]!r}: configs/ablations.yaml has {', '.join(plan['variants'])}")
+    seeds = [int(seed) for seed in args.seeds.split(",")] if args.seeds else plan["seeds"]
+    if not args.report:
+        for seed in seeds:
+            for name in names:
+                run_variant(plan, name, seed)
+    report(plan)
+
+
+def run_variant(plan: dict[str, Any], name: str, seed: int) -> None:
+    """Train and evaluate one variant with one seed on every fold."""
+    variant = plan["variants"][name]
+    for fold in plan["folds"]:
+        folder = RUNS / f"{name}.s{seed}"
+        if "of" in variant:
+            copy(RUNS / f"{variant['of']}.s{seed}" / f"fold{fold}", folder / f"fold{fold}")
+        else:
+            train(plan, variant, seed, fold, folder / f"fold{fold}")
+        policy = ["--policy", variant["policy"]] if "policy" in variant else []
+        budgets = ",".join(map(str, plan["budgets"]))
+        where = ["--split", "P1", "--fold", str(fold), "--method", str(folder), "--budgets", budgets]
+        foveate("evaluate", "locomo", *where, *policy, "--out", str(ROWS), quiet=True)
+
+
+def train(plan: dict[str, Any], variant: dict[str, Any], seed: int, fold: int, out: Path) -> None:
+    """One run of the scorer, on the fold's encoder, which is trained once for all seeds."""
+    extra = variant.get("encoder_args", [])
+    kind = "-".join(["encoder", *extra]).replace("--", "").replace(".", "-")
+    encoder = RUNS / kind / f"fold{fold}"
+    if not (encoder / "result.json").is_file():
+        foveate("train", plan["encoder"], "--out", str(encoder), "--data.fold", str(fold), *extra)
+    if not (out / "result.json").is_file():
+        own = ["--out", str(out), "--seed", str(seed), "--data.fold", str(fold), "--model.encoder.name", str(encoder)]
+        foveate("train", plan["base"], *own, *variant.get("args", []))
+    shutil.rmtree(out / "checkpoints", ignore_errors=True)
+    shutil.rmtree(out / "best", ignore_errors=True)
+
+
+def copy(source: Path, target: Path) -> None:
+    """The same model under another name, without another copy of its bytes."""
+    if not (target / "model").is_dir():
+        shutil.copytree(source / "model", target / "model", copy_function=os.link)
+
+
+def foveate(*arguments: str, quiet: bool = False) -> None:
+    print("foveate", *arguments, flush=True)
+    done = subprocess.run(["foveate", *arguments], stdout=subprocess.DEVNULL if quiet else None)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def report(plan: dict[str, Any]) -> None:
+    """The table and the plot, from the rows."""
+    rows = read_rows(ROWS)
+    what = {name: variant["what"] for name, variant in plan["variants"].items()}
+    write_atomically(RESULTS / "ablations.md", markdown(rows, what))
+    save_plot(rows, RESULTS / "ablations.png")
+    print(f"written: {RESULTS / 'ablations.md'}, {RESULTS / 'ablations.png'}")
+
+
+if __name__ == "__main__":
+    main()
