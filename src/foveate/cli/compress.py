@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--query", metavar="TEXT", help="what is asked (default: the last message)")
     parser.add_argument("--budget", type=int, required=True, metavar="N", help="tokens for the whole context")
     parser.add_argument("--reserve", type=int, default=0, metavar="N", help="tokens of the budget to leave free")
-    parser.add_argument("--scorer", default="chat", metavar="NAME", help="a rule or a folder (default chat)")
+    parser.add_argument("--scorer", default="auto", metavar="NAME", help="a rule or a folder (default auto)")
     parser.add_argument("--policy", choices=get_args(PolicyName), help="how turns are chosen (default: the scorer's)")
     parser.add_argument(
         "--counter",

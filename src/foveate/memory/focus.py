@@ -47,8 +47,9 @@ class FocusManager:
     """The memory of one conversation. Its methods may be called from several threads; each holds one lock.
 
     Args:
-        scorer: "chat" (BM25, recency and keyword importance; needs nothing), "afm", "acc", another name in
-            `memory.choices`, the folder of an export (onnxruntime and tokenizers, no torch), or any object that offers
+        scorer: "auto" is the checkpoint that comes with foveate where onnxruntime, tokenizers, safetensors and the
+            packaged MiniLM are installed, else "chat" (BM25, recency and keyword importance; needs nothing). Or "afm",
+            "acc", another name in `memory.choices`, the folder of an export (onnxruntime and tokenizers, no torch), or any object that offers
             `core.protocols.Scorer`.
         counter: how tokens are counted. "cautious" needs nothing and over-counts; give the reader's own tokenizer where
             you can: a counter, "tiktoken:<encoding>", or the path of a tokenizer.json.
@@ -67,7 +68,7 @@ class FocusManager:
 
     def __init__(
         self,
-        scorer: str | Path | Scorer = "chat",
+        scorer: str | Path | Scorer = "auto",
         *,
         counter: str | TokenCounter = "cautious",
         renderer: RendererName | Renderer = "chat",
