@@ -39,7 +39,7 @@ def test_kinds_and_facts_come_in_turn(planted: list[Conflict]) -> None:
 def test_the_turns_that_are_named_say_what_they_should(planted: list[Conflict]) -> None:
     for conflict in planted:
         (question,) = conflict.conversation.questions
-        answer = question.evidence.answer
+        answer = question.evidence.answer or ""
         assert question.evidence.turn_ids == (conflict.true,)
         assert values_in(conflict, conflict.true) == {answer}
         denied = any(deny.split("{v}")[0] in text_of(conflict, "reply") for k in fact_kinds() for deny in k.deny)

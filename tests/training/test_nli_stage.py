@@ -24,7 +24,7 @@ from foveate.learned.model import FoveateModel
 from foveate.learned.nli import NLI_LABELS
 from foveate.learned.scorer import load_model, load_scorer
 from foveate.training import nli
-from foveate.training.nli import NliBatches, NliStage, measured, texts_of
+from foveate.training.nli import NliBatches, NliStage, load_pairs, measured, texts_of
 from foveate.training.run import train
 from foveate.training.stage import Batch, LossParts
 
@@ -147,6 +147,19 @@ def test_on_a_plain_encoder_the_scorer_is_its_cosine(shared: Path, tmp_path: Pat
     assert isinstance(model, FoveateModel)
     assert model.config.fusion == "cosine"
     assert load_scorer(tmp_path / "run").calibrated
+
+
+def test_pairs_are_those_of_the_configured_sets_thinned(data_root: Path) -> None:
+    train_pairs, validation = load_pairs(
+        NliConfig(form="bi", sources=("snli", "negation"), max_pairs=1000, validation_pairs=50)
+    )
+    sets = [pair.source.partition(":")[0] for pair in train_pairs]
+    assert Counter(sets) == {"snli": 1000, "negation": 1000}
+    assert len(validation) == 50
+    assert {pair.source.partition(":")[0] for pair in validation} == {"snli", "negation"}
+    everything, _ = load_pairs(NliConfig(form="bi"))
+    assert len(everything) == 34204
+    assert not {p.premise for p in train_pairs} & {p.premise for p in validation}
 
 
 def count_encoder(texts: Sequence[str]) -> np.ndarray:

@@ -30,8 +30,8 @@ from foveate.corpora import synthetic
 Kind = Literal["update", "stale-reply", "wrong-reply"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-AROUND = synthetic.Shape(sessions=(3, 4), turns=(14, 20), questions=(1, 1), helper_share=1.0)
-"""The chat that a conflict is planted in: about 60 turns."""
+AROUND = synthetic.Shape(sessions=(2, 3), turns=(10, 14), questions=(1, 1), helper_share=1.0)
+"""The chat that a conflict is planted in: about 40 turns."""
 
 _NOTED = (
     "Thank you, I have made a note of that.",
