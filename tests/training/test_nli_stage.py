@@ -24,7 +24,7 @@ from foveate.learned.model import FoveateModel
 from foveate.learned.nli import NLI_LABELS
 from foveate.learned.scorer import load_model, load_scorer
 from foveate.training import nli
-from foveate.training.nli import NliBatches, NliStage, load_pairs, measured, texts_of
+from foveate.training.nli import NliBatches, NliStage, load_pairs, measured, readings, texts_of
 from foveate.training.run import train
 from foveate.training.stage import Batch, LossParts
 
@@ -58,7 +58,7 @@ def config(shared: Path, out: Path, form: str, tune: Tune) -> TrainConfig:
         base,
         stage="nli",
         model=replace(base.model, encoder=encoder),
-        nli=NliConfig(form=form, pairs=16, width=16, max_length=40),  # type: ignore[arg-type]
+        nli=NliConfig(form=form, pairs=16, width=16, max_length=40, unrelated=0.0),  # type: ignore[arg-type]
         optim=OptimConfig(epochs=3, warmup_steps=2, lr=5e-3, encoder_lr=1e-3),
         run=RunConfig(evaluate_every=1, cache=str(shared / "cache"), keep=2),
     )
@@ -209,6 +209,22 @@ def test_half_of_the_sentences_are_read_as_turns_always_the_same() -> None:
     turns = [texts_of(pair, 1.0)[0] for pair in some]
     assert all(": i have a" in text for text in turns)
     assert 0.6 < sum(text[0].isdigit() for text in turns) / len(turns) < 0.9
+
+
+def test_unrelated_pairs_are_neutral_and_join_what_is_read_already() -> None:
+    some = pairs(60)
+    texts, labels = readings(some, 0.5, 0.5, 1)
+    assert texts[:60] == [texts_of(pair, 0.5) for pair in some]
+    assert labels[:60] == [pair.label for pair in some]
+    assert 20 <= len(texts) - 60 <= 30
+    assert set(labels[60:]) == {"neutral"}
+    own = dict.fromkeys(texts[:60])
+    assert not any(both in own for both in texts[60:])
+    assert {premise for premise, _ in texts[60:]} <= {premise for premise, _ in own}
+    assert {hypothesis for _, hypothesis in texts[60:]} <= {hypothesis for _, hypothesis in own}
+    assert readings(some, 0.5, 0.5, 1) == (texts, labels)
+    assert readings(some, 0.5, 0.5, 2) != (texts, labels)
+    assert len(readings(some, 0.5, 0.0, 1)[0]) == 60
 
 
 def test_batches_hold_every_pair_once_and_similar_lengths(shared: Path, tmp_path: Path) -> None:

@@ -303,6 +303,8 @@ class NliConfig:
         max_pairs: at most this many training pairs of a set, evenly spaced; 0 takes all.
         validation_pairs: at most this many validation pairs, evenly spaced; 0 takes all.
         turn_share: share of the sentences that are read as turns are ("date speaker: text"), drawn by their text.
+        unrelated: for each pair, this many pairs of a premise and another pair's hypothesis are added as neutral ones,
+            in training and validation.
         width: hidden size of the head (form bi).
         dropout: between its layers (form bi).
         max_length: tokens of a pair; longer ones are cut (form cross).
@@ -314,6 +316,7 @@ class NliConfig:
     max_pairs: int = 0
     validation_pairs: int = 0
     turn_share: float = 0.5
+    unrelated: float = 0.5
     width: int = 256
     dropout: float = 0.2
     max_length: int = 128
@@ -327,6 +330,7 @@ class NliConfig:
         _require(self.max_pairs >= 0, f"nli.max_pairs={self.max_pairs}: give 0 or more")
         _require(self.validation_pairs >= 0, f"nli.validation_pairs={self.validation_pairs}: give 0 or more")
         _require(0 <= self.turn_share <= 1, f"nli.turn_share={self.turn_share}: give a share, 0 to 1")
+        _require(0 <= self.unrelated <= 10, f"nli.unrelated={self.unrelated}: give 0 to 10")
         _require(self.width >= 8, f"nli.width={self.width}: give at least 8")
         _require(0 <= self.dropout < 1, f"nli.dropout={self.dropout}: give 0 <= dropout < 1")
         _require(self.max_length >= 8, f"nli.max_length={self.max_length}: give at least 8")

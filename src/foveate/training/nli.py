@@ -79,6 +79,27 @@ def texts_of(pair: nli.Pair | nli.BinaryPair, turn_share: float) -> Texts:
     return premise, hypothesis
 
 
+def readings(
+    pairs: Sequence[nli.Pair], turn_share: float, unrelated: float, seed: int
+) -> tuple[list[Texts], list[nli.Label]]:
+    """What is read of the pairs, with their labels, and after them that share more of unrelated ones.
+
+    An unrelated pair joins the premise of one pair with the hypothesis of another and is neutral. NLI sets hold pairs
+    about one scene, so a model trained on them alone takes a change of topic for a contradiction, and most turns of a
+    chat are on another topic than the last reply.
+    """
+    texts: list[Texts] = [texts_of(pair, turn_share) for pair in pairs]
+    labels: list[nli.Label] = [pair.label for pair in pairs]
+    rng, known = np.random.default_rng((seed, 3)), set(texts)
+    for first, second in rng.integers(0, len(pairs), (round(unrelated * len(pairs)), 2)).tolist():
+        joined = texts[first][0], texts[second][1]
+        same = nli.normalised(pairs[first].premise) == nli.normalised(pairs[second].premise)
+        if not same and joined not in known:
+            texts.append(joined)
+            labels.append("neutral")
+    return texts, labels
+
+
 class PairInputs(Protocol):
     """Labelled pairs as a network takes them.
 
@@ -103,7 +124,7 @@ class NliBatches:
         encode: texts to unit vectors (a `VectorCache` keeps them between runs); each text is encoded once.
         size: pairs a batch.
         seed: of the order of the batches.
-        turn_share: see `NliConfig`.
+        turn_share, unrelated: see `NliConfig`.
         say: told of the progress.
     """
 
@@ -114,15 +135,16 @@ class NliBatches:
         size: int,
         seed: int,
         turn_share: float = 0.5,
+        unrelated: float = 0.0,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        texts = [texts_of(pair, turn_share) for pair in pairs]
+        texts, labels = readings(pairs, turn_share, unrelated, seed)
         place = {text: n for n, text in enumerate(dict.fromkeys(text for both in texts for text in both))}
         self._vectors = torch.from_numpy(_encoded(list(place), encode, say))
         self._premise = torch.tensor([place[premise] for premise, _ in texts], dtype=torch.long)
         self._hypothesis = torch.tensor([place[hypothesis] for _, hypothesis in texts], dtype=torch.long)
-        self.labels = _labels(pairs)
-        self.lengths = [0] * len(pairs)
+        self.labels = _numbers(labels)
+        self.lengths = [0] * len(labels)
         self._size, self._seed = size, seed
 
     def __len__(self) -> int:
@@ -144,12 +166,19 @@ class NliBatches:
 
 
 class TokenPairs:
-    """Pairs as the tokens of one sequence, for a cross-encoder."""
+    """Pairs as the tokens of one sequence, for a cross-encoder; arguments as of `NliBatches`."""
 
-    def __init__(self, pairs: Sequence[nli.Pair], tokens: PairTokens, turn_share: float = 0.5) -> None:
-        texts = [texts_of(pair, turn_share) for pair in pairs]
+    def __init__(
+        self,
+        pairs: Sequence[nli.Pair],
+        tokens: PairTokens,
+        seed: int,
+        turn_share: float = 0.5,
+        unrelated: float = 0.0,
+    ) -> None:
+        texts, labels = readings(pairs, turn_share, unrelated, seed)
         self._rows = tokens.rows([premise for premise, _ in texts], [hypothesis for _, hypothesis in texts])
-        self.labels = _labels(pairs)
+        self.labels = _numbers(labels)
         self.lengths = [len(ids) for ids in self._rows.ids]
         self.truncated = int(self._rows.truncated.sum())
 
@@ -274,8 +303,8 @@ class NliJob:
         backend = TorchVectorModel(model, tokenizer, "training")
         key = encoder_key(model, tokenizer, model.config.max_length)
         cache = VectorCache(Path(config.run.cache), key, backend.encode)
-        size, share = config.nli.pairs, config.nli.turn_share
-        made = [NliBatches(pairs, cache, size, config.seed, share, say) for pairs in self._pairs]
+        size, shares = config.nli.pairs, (config.nli.turn_share, config.nli.unrelated)
+        made = [NliBatches(pairs, cache, size, config.seed, *shares, say) for pairs in self._pairs]
         head = cast(nn.Module, model.nli).requires_grad_(True)
 
         def save(folder: Path, temperature: float) -> None:
@@ -290,7 +319,8 @@ class NliJob:
         network = build_cross_encoder(config.model.encoder)
         name = config.model.encoder.name
         tokens = PairTokens(load_tokenizer(name), config.nli.max_length, has_segments(network.classifier))
-        made = [TokenPairs(pairs, tokens, config.nli.turn_share) for pairs in self._pairs]
+        shares = config.nli.turn_share, config.nli.unrelated
+        made = [TokenPairs(pairs, tokens, config.seed, *shares) for pairs in self._pairs]
         say(f"nli: {made[0].truncated} training pairs are longer than {config.nli.max_length} tokens and cut")
 
         def save(folder: Path, temperature: float) -> None:
@@ -329,8 +359,8 @@ def _portable_tokenizer(name: str) -> Any:
     return AutoTokenizer.from_pretrained(str(place))
 
 
-def _labels(pairs: Sequence[nli.Pair]) -> Tensor:
-    return torch.tensor([NLI_LABELS.index(pair.label) for pair in pairs], dtype=torch.long)
+def _numbers(labels: Sequence[nli.Label]) -> Tensor:
+    return torch.tensor([NLI_LABELS.index(label) for label in labels], dtype=torch.long)
 
 
 def _encoded(texts: list[str], encode: Encode, say: Callable[[str], None]) -> np.ndarray:
