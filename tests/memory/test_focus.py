@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,12 +15,12 @@ from hypothesis import strategies as st
 
 from foveate import FocusManager
 from foveate.core.errors import BudgetError, CheckpointError, ConfigError, ConversationError
-from foveate.core.protocols import ImportanceClassifier, Scores
+from foveate.core.protocols import ImportanceClassifier, PolicyName, Scores
 from foveate.core.schema import Query, Turn
 from foveate.core.tiers import Importance, Thresholds, Tier
-from foveate.core.tokens import EncodeCounter, load_counter
+from foveate.core.tokens import ChapterCounter, EncodeCounter, load_counter
 from foveate.memory.choices import RULE_NAMES, load_scorer
-from foveate.rules.acc import AccScorer, AdaptiveThresholds
+from foveate.rules.acc import AccScorer, AdaptiveThresholds, CoherenceMode
 from foveate.rules.afm import AfmScorer
 from foveate.rules.budget import (
     BudgetRule,
@@ -652,3 +653,40 @@ def test_what_the_caller_changes_later_changes_no_turn() -> None:
     sent = json.dumps(manager.build_context("q", 3000).messages)
     parts[0]["text"] = parts[1]["image_url"]["url"] = calls[0]["function"]["name"] = "after"
     assert json.dumps(manager.build_context("q", 3000).messages) == sent
+
+
+class Judging:
+    """A scorer to which all turns are alike, with an NLI head that finds the first one contradicted."""
+
+    name, calibrated = "judging", True
+    policy: PolicyName = "score"
+    turns = 0
+
+    def open(self) -> "Judging":
+        return Judging()
+
+    def append(self, turns: Sequence[Turn]) -> None:
+        self.turns += len(turns)
+
+    def score(self, query: Query) -> Scores:
+        signals = {"contradiction": [1.0] + [0.0] * (self.turns - 1)} if query.last_reply else {}
+        return Scores([0.5] * self.turns, signals=signals)
+
+
+@pytest.mark.parametrize(("mode", "kept"), [("guard", True), ("paper", False)])
+def test_coherence_keeps_or_demotes_what_the_reply_contradicts(mode: CoherenceMode, kept: bool) -> None:
+    manager = FocusManager(Judging(), counter=ChapterCounter(), coherence=mode, summarizer=None, importance=None)
+    manager.add_message("user", "My train leaves at nine in the morning.")
+    for number in range(8):
+        manager.add_message("user", f"We talked about the weather in town {number} for a while.")
+    manager.add_message("assistant", "Your train leaves at ten, then.")
+    packed = manager.build_context("When does it leave?", 60)
+    assert (packed.tiers[0] == Tier.FULL) is kept
+    assert packed.trace[0].signals["base"] == 0.5
+
+
+def test_a_mode_of_coherence_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no coherence 'strict': give one of paper, guard"):
+        FocusManager("chat", coherence="strict")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="which has its own"):
+        FocusManager("acc", coherence="guard")

@@ -162,3 +162,19 @@ def test_a_column_reads_as_plain_numbers() -> None:
     assert (column[-1], list(column[1:]), len(column)) == (4.5, [2.5, 4.5], 3)
     assert type(column[0]) is float
     assert [b - a for a, b in pairwise(column)] == [1, 2]
+
+
+def test_a_reply_gives_the_signal_of_eq_5_and_only_a_reply() -> None:
+    asked: list[Floats] = []
+
+    def contradiction(vectors: Floats, reply: Floats) -> Floats:
+        asked.append(reply)
+        return np.linspace(0, 1, len(vectors), dtype=np.float32)
+
+    model = FakeModel()
+    index = VectorScorer(model, contradiction=contradiction).open()
+    index.append(chat(6))
+    assert "contradiction" not in index.score(QUESTION).signals
+    found = index.score(Query(QUESTION.text, last_reply="No."))
+    assert list(found.signals["contradiction"]) == pytest.approx(np.linspace(0, 1, 6).tolist())
+    np.testing.assert_allclose(asked[0], model.encode(["assistant: No."])[0])

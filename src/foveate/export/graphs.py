@@ -1,5 +1,5 @@
-"""A model's functions as ONNX graphs: encoder, mixer, head, and importance where it has one. Batch, length and
-turns are dynamic.
+"""A model's functions as ONNX graphs: encoder, mixer, head, and importance and NLI where it has those. Batch, length
+and turns are dynamic.
 
 Names of inputs and outputs are the contract with `serving.onnx_scorer`.
 """
@@ -37,6 +37,15 @@ class _Head(nn.Module):
         return self.model.probability(self.model.fuse(vectors, mixed, query[None], signals[None]))[0]
 
 
+class _Contradiction(nn.Module):
+    def __init__(self, model: FoveateModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, vectors: Tensor, reply: Tensor) -> Tensor:
+        return self.model.contradiction(vectors, reply)
+
+
 class _Importance(nn.Module):
     def __init__(self, model: FoveateModel) -> None:
         super().__init__()
@@ -47,7 +56,7 @@ class _Importance(nn.Module):
 
 
 def export_graphs(model: FoveateModel, folder: Path) -> None:
-    """Write encoder.onnx, mixer.onnx, head.onnx and, where there is an importance head, importance.onnx."""
+    """Write encoder.onnx, mixer.onnx, head.onnx and, where the model has these heads, importance.onnx and nli.onnx."""
     model = model.eval().cpu()
     turns, batch, length = Dim("turns"), Dim("batch"), Dim("length")
     signals = len(model.config.signal_names or ())
@@ -61,6 +70,10 @@ def export_graphs(model: FoveateModel, folder: Path) -> None:
     inputs = (vectors, model.mix(vectors).detach(), vectors[0], torch.randn(24, signals))
     shapes = [{0: turns}, {0: turns}, None, {0: turns}]
     _export(_Head(model), inputs, folder / "head.onnx", shapes, ["vectors", "mixed", "query", "signals"], "probability")
+    if model.nli is not None:
+        pair = (vectors, vectors[0])
+        graph = folder / "nli.onnx"
+        _export(_Contradiction(model), pair, graph, [{0: turns}, None], ["vectors", "reply"], "contradiction")
     if model.importance is not None:
         graph = folder / "importance.onnx"
         _export(_Importance(model), (vectors,), graph, [{0: turns}], ["vectors"], "probabilities")

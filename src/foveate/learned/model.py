@@ -21,7 +21,7 @@ from foveate.learned.encoder import load_encoder, pool, prepare
 from foveate.learned.heads import COSINE_FEATURES, ContextFusion, CosineHead, LinearFusion, cosine_features
 from foveate.learned.importance import ImportanceHead
 from foveate.learned.mixer import Mixer
-from foveate.learned.nli import NliHead
+from foveate.learned.nli import NLI_LABELS, NliHead
 from foveate.signals.features import HALF_LIFE, SIGNAL_NAMES, STANDARDISED
 
 _RECENCY = SIGNAL_NAMES.index("recency")
@@ -189,6 +189,17 @@ class FoveateModel(PreTrainedModel):
         if self.importance is None:
             raise ConfigError("the model has no importance head: build it with importance=True and train it")
         return self.importance.probabilities(vectors)
+
+    def contradiction(self, vectors: Tensor, reply: Tensor) -> Tensor:
+        """(N, dim) turn vectors and the (dim,) vector of a reply -> (N,) calibrated P(contradiction) (Eq. 5).
+
+        Raises:
+            ConfigError: the model has no NLI head.
+        """
+        if self.nli is None:
+            raise ConfigError("the model has no NLI head: train it with nli.form: bi and objective.eta1 above 0")
+        logits = self.nli(vectors, reply.expand_as(vectors)) / self.config.nli_temperature
+        return torch.softmax(logits, dim=-1)[:, NLI_LABELS.index("contradiction")]
 
     def probability(self, logits: Tensor) -> Tensor:
         """Calibrated probability that a turn is needed."""

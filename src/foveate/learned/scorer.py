@@ -53,6 +53,11 @@ class TorchVectorModel:
         return self.model.probability(self.model.fuse(*tensors))[0].cpu().numpy()
 
     @torch.inference_mode()
+    def contradiction(self, vectors: Floats, reply: Floats) -> Floats:
+        """(n,) P(contradiction) of each turn with the reply, by the model's NLI head."""
+        return self.model.contradiction(self._tensor(vectors), self._tensor(reply)).cpu().numpy()
+
+    @torch.inference_mode()
     def importance(self, vectors: Floats, turns: Sequence[Turn]) -> list[Importance]:
         """The class of each turn: CRITICAL where the model's importance head or the keyword rule says so."""
         if self.model.importance is None:
@@ -112,7 +117,8 @@ def load_scorer(folder: str | Path, name: str | None = None) -> VectorScorer:
     """A scorer from a run folder of `foveate train` or a saved model folder."""
     model, tokenizer = load_model(Path(folder))
     backend = TorchVectorModel(model, tokenizer, name or Path(folder).name)
-    return VectorScorer(backend, None if model.importance is None else backend.importance)
+    importance = None if model.importance is None else backend.importance
+    return VectorScorer(backend, importance, None if model.nli is None else backend.contradiction)
 
 
 def _policy(name: str) -> PolicyName:

@@ -14,9 +14,11 @@ from foveate.core.render import ChatRenderer, Renderer, TranscriptRenderer
 from foveate.core.tiers import Thresholds
 from foveate.core.tokens import TokenCounter, load_counter
 from foveate.memory.counting import CautiousCounter
-from foveate.rules.acc import AccScorer, acc_rule
+from foveate.rules.acc import AccScorer, CoherenceMode, acc_rule
 from foveate.rules.afm import AfmScorer, afm_paper_offline, afm_public_offline, afm_rule
 from foveate.rules.chat import ChatScorer
+from foveate.rules.coherence import CoherentScorer
+from foveate.rules.contradiction import LexicalContradiction
 from foveate.rules.heuristic import HeuristicCompressor
 from foveate.rules.ranking import Bm25Scorer, RecencyScorer
 
@@ -113,6 +115,21 @@ def load_scorer(spec: str | Path | Scorer) -> Scorer:
     from foveate.serving.onnx_scorer import OnnxScorer
 
     return OnnxScorer(folder)
+
+
+def with_coherence(scorer: Scorer, mode: CoherenceMode | None) -> Scorer:
+    """The scorer under Eq. 5-6, or as it is.
+
+    Raises:
+        ConfigError: no such mode, or a scorer that has Eq. 5-6 inside.
+    """
+    if mode is None:
+        return scorer
+    if mode not in get_args(CoherenceMode):
+        raise ConfigError(f"no coherence {mode!r}: give one of {', '.join(get_args(CoherenceMode))}, or None")
+    if isinstance(scorer, AccScorer):
+        raise ConfigError(f"coherence={mode!r} around {scorer.name!r}, which has its own: leave coherence out")
+    return CoherentScorer(scorer, LexicalContradiction(), mode)
 
 
 def pick_counter(spec: str | TokenCounter) -> TokenCounter:

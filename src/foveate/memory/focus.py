@@ -36,7 +36,9 @@ from foveate.memory.choices import (
     pick_summarizer,
     thresholds_for,
     whole_number,
+    with_coherence,
 )
+from foveate.rules.acc import CoherenceMode
 from foveate.rules.budget import BudgetRule, Offer, critical_tokens, offer_of
 from foveate.rules.importance import KeywordImportance
 
@@ -49,8 +51,8 @@ class FocusManager:
     Args:
         scorer: "auto" is the checkpoint that comes with foveate where onnxruntime, tokenizers, safetensors and the
             packaged MiniLM are installed, else "chat" (BM25, recency and keyword importance; needs nothing). Or "afm",
-            "acc", another name in `memory.choices`, the folder of an export (onnxruntime and tokenizers, no torch), or any object that offers
-            `core.protocols.Scorer`.
+            "acc", another name in `memory.choices`, the folder of an export (onnxruntime and tokenizers, no torch), or
+            any object that offers `core.protocols.Scorer`.
         counter: how tokens are counted. "cautious" needs nothing and over-counts; give the reader's own tokenizer where
             you can: a counter, "tiktoken:<encoding>", or the path of a tokenizer.json.
         renderer: "chat" for OpenAI messages, "transcript" for one text, or a renderer.
@@ -58,6 +60,9 @@ class FocusManager:
         importance: the class of each turn where the scorer has no opinion, as trained ones have none: a CRITICAL turn
             (an allergy, a hard constraint) is then under the packer's guard. None takes every turn for RELEVANT.
         policy: how turns are chosen; None takes the scorer's.
+        coherence: what to do with turns that contradict the newest assistant message (Eq. 5-6): "guard" keeps them,
+            "paper" demotes them as the paper prints it, None looks at no reply. Judged by the scorer's NLI head, else
+            by `rules.contradiction.LexicalContradiction`. Not for the `acc` scorers, which have their own.
         reserve: tokens of every budget that are left free, for instance for the reply.
         thresholds: tau_high and tau_mid; None takes those that belong to the scorer (Eq. 2 adapts them to the length).
         dynamic_budget: a rule that may use less than the budget given (see `rules.budget`): `PriceBudget`, which spends
@@ -75,11 +80,12 @@ class FocusManager:
         summarizer: SummarizerName | Summarizer | None = "heuristic",
         importance: ImportanceClassifier | None = _BY_KEYWORD,
         policy: PolicyName | None = None,
+        coherence: CoherenceMode | None = None,
         reserve: int = 0,
         thresholds: Thresholds | None = None,
         dynamic_budget: BudgetRule | None = None,
     ) -> None:
-        self._scorer = load_scorer(scorer)
+        self._scorer = with_coherence(load_scorer(scorer), coherence)
         self._counter = pick_counter(counter)
         self._renderer = pick_renderer(renderer)
         self._summarizer = pick_summarizer(summarizer, self._counter)

@@ -32,7 +32,8 @@ class CoherentScorer:
 
     Attributes:
         base: the scorer.
-        contradiction: ContradictionProb(u_i, r_{t-1}); not asked where there is no last reply (c = 1).
+        contradiction: ContradictionProb(u_i, r_{t-1}); not asked where there is no last reply (c = 1), nor where the
+            base gives a signal of that name, as a trained scorer with an NLI head does.
         mode: see `rules.acc.coherent`.
         weight: how much a certain contradiction adds in `guard`.
         premise: what of a turn is compared with the reply; a model that keeps turn vectors reads
@@ -75,7 +76,8 @@ class _CoherentIndex:
 
     def score(self, query: Query) -> Scores:
         scores, scorer = self._base.score(query), self._scorer
-        found = self._contradictions(query.last_reply)
+        given = scores.signals.get("contradiction")
+        found = self._contradictions(query.last_reply) if given is None else list(given)
         z = [coherent(s, p, scorer.mode, scorer.weight) for s, p in zip(scores.score, found, strict=True)]
         return Scores(z, scores.importance, {**scores.signals, "base": scores.score, "contradiction": found})
 

@@ -1,6 +1,6 @@
 """The exported scorer: onnxruntime and tokenizers, no torch.
 
-An export folder holds foveate.json (the contract), tokenizer.json, three graphs (four with an importance head) and,
+An export folder holds foveate.json (the contract), tokenizer.json, three graphs (one more for each further head) and,
 where it was quantised, an int8 encoder. The graphs are read once; one scorer may serve many conversations and threads.
 """
 
@@ -28,7 +28,7 @@ FORMAT = 1
 Precision = Literal["fp32", "int8"]
 ENCODERS: dict[Precision, str] = {"fp32": "encoder.onnx", "int8": "encoder.int8.onnx"}
 _SHARED = ("tokenizer.json", "mixer.onnx", "head.onnx")
-IMPORTANCE = "importance.onnx"
+IMPORTANCE, NLI = "importance.onnx", "nli.onnx"
 _LEAST = {"dim": 1, "width": 1, "reach": 0, "max_length": 1}
 _TYPES: dict[str, tuple[type, str]] = {
     **dict.fromkeys(_LEAST, (int, "a whole number")),
@@ -68,6 +68,7 @@ class OnnxVectorModel:
         self._mixer, self._head = (_session(folder / name, threads) for name in _SHARED[1:])
         has_head = IMPORTANCE in manifest["files"]
         self._importance = _session(folder / IMPORTANCE, threads) if has_head else None
+        self._nli = _session(folder / NLI, threads) if NLI in manifest["files"] else None
         self._threshold = float(manifest["critical_threshold"]) if has_head else 0.0
         for key, graph in (("dim", self._encoder), ("width", self._mixer)):
             made = graph.get_outputs()[0].shape[-1]
@@ -85,6 +86,17 @@ class OnnxVectorModel:
     def head(self, vectors: Floats, mixed: Floats, query: Floats, signals: Floats) -> Floats:
         inputs = {"vectors": vectors, "mixed": mixed, "query": query, "signals": signals}
         return self._head.run(None, inputs)[0]
+
+    @property
+    def has_nli(self) -> bool:
+        """Whether the export holds an NLI head."""
+        return self._nli is not None
+
+    def contradiction(self, vectors: Floats, reply: Floats) -> Floats:
+        """(n,) P(contradiction) of each turn with the reply, by the export's NLI head (Eq. 5)."""
+        if self._nli is None:
+            raise CheckpointError(f"{self.name} has no NLI head: export a run that trained one")
+        return self._nli.run(None, {"vectors": vectors, "reply": reply})[0]
 
     @property
     def has_importance(self) -> bool:
@@ -113,7 +125,8 @@ class OnnxScorer(VectorScorer):
 
     def __init__(self, folder: str | Path, precision: Precision = "fp32", threads: int = 0) -> None:
         model = OnnxVectorModel(Path(folder), precision, threads)
-        super().__init__(model, model.importance if model.has_importance else None)
+        importance = model.importance if model.has_importance else None
+        super().__init__(model, importance, model.contradiction if model.has_nli else None)
 
 
 def read_manifest(folder: Path, precision: Precision | None = None) -> Mapping[str, Any]:
@@ -147,7 +160,7 @@ def read_manifest(folder: Path, precision: Precision | None = None) -> Mapping[s
     if precision is not None and ENCODERS[precision] not in files:
         raise CheckpointError(f"{folder} has no {precision} encoder: export it again with {precision}")
     encoders = [ENCODERS[precision]] if precision else [name for name in ENCODERS.values() if name in files]
-    optional = ([DELTAS] if "weights" in manifest else []) + ([IMPORTANCE] if IMPORTANCE in files else [])
+    optional = ([DELTAS] if "weights" in manifest else []) + [name for name in (IMPORTANCE, NLI) if name in files]
     if IMPORTANCE in optional and not isinstance(manifest.get("critical_threshold"), float):
         raise CheckpointError(f"{path}: critical_threshold is missing beside {IMPORTANCE}: {_AGAIN}")
     for name in (*encoders, *_SHARED, *optional):

@@ -54,6 +54,14 @@ class VectorImportance(Protocol):
         ...
 
 
+class VectorContradiction(Protocol):
+    """P(contradiction) of Eq. 5 where the vectors are at hand."""
+
+    def __call__(self, vectors: Floats, reply: Floats) -> Floats:
+        """(n, dim) vectors of n turns and (dim,) of the last reply -> (n,) probabilities."""
+        ...
+
+
 def turn_text(turn: Turn) -> str:
     """What the encoder reads of a turn: its date, who speaks, and the words."""
     return " ".join(filter(None, (turn.date, f"{turn.speaker or turn.role}:", turn.text)))
@@ -82,13 +90,19 @@ class VectorScorer:
     Args:
         model: the backend.
         importance: AFM's class of each turn, asked for once; None leaves it to whoever packs.
+        contradiction: whether each turn contradicts the last reply, given as the signal of that name; None gives none.
     """
 
     calibrated = True
 
-    def __init__(self, model: VectorModel, importance: VectorImportance | None = None) -> None:
+    def __init__(
+        self,
+        model: VectorModel,
+        importance: VectorImportance | None = None,
+        contradiction: VectorContradiction | None = None,
+    ) -> None:
         self.model = model
-        self.importance = importance
+        self.importance, self.contradiction = importance, contradiction
 
     @property
     def name(self) -> str:
@@ -100,7 +114,7 @@ class VectorScorer:
 
     def open(self) -> VectorIndex:
         """A fresh index for one conversation."""
-        return VectorIndex(self.model, self.importance)
+        return VectorIndex(self.model, self.importance, self.contradiction)
 
 
 class VectorIndex:
@@ -108,9 +122,14 @@ class VectorIndex:
     neighbours only.
     """
 
-    def __init__(self, model: VectorModel, importance: VectorImportance | None = None) -> None:
+    def __init__(
+        self,
+        model: VectorModel,
+        importance: VectorImportance | None = None,
+        contradiction: VectorContradiction | None = None,
+    ) -> None:
         self._model = model
-        self._importance = importance
+        self._importance, self._contradiction = importance, contradiction
         self._classes: list[Importance] = []
         self._signals = SignalIndex()
         self._vectors = Growing(model.dim)
@@ -133,8 +152,16 @@ class VectorIndex:
         prob = self._model.head(self._vectors.view, self._mixed.view, vector, signals)
         named = {name: Column(signals[:, k]) for k, name in enumerate(SIGNAL_NAMES)}
         classes = None if self._importance is None else list(self._classes)
-        signals_by_name = {"cosine": Column(self._vectors.view @ vector), **named}
+        contradiction = self._contradictions(query.last_reply)
+        signals_by_name = {"cosine": Column(self._vectors.view @ vector), **contradiction, **named}
         return Scores(score=prob.tolist(), importance=classes, signals=signals_by_name)
+
+    def _contradictions(self, reply: str | None) -> dict[str, Column]:
+        """The signal of Eq. 5 where there is a reply and somebody to ask."""
+        if self._contradiction is None or not reply:
+            return {}
+        vector = self._query_vector(f"assistant: {reply}")
+        return {"contradiction": Column(self._contradiction(self._vectors.view, vector))}
 
     def remember(self, texts: Sequence[str]) -> None:
         """Encode many questions at once, where they are known beforehand."""

@@ -171,8 +171,8 @@ def build_heads(
 def _nli(config: TrainConfig, encode: Encode, train: Sequence[Example], say: Say) -> NliPart | None:
     if not config.with_nli:
         return None
-    size, share = config.nli.pairs, config.nli.turn_share
-    pairs = [NliBatches(part, encode, size, config.seed, share, say) for part in load_pairs(config.nli)]
+    size, shares = config.nli.pairs, (config.nli.turn_share, config.nli.unrelated)
+    pairs = [NliBatches(part, encode, size, config.seed, *shares, say) for part in load_pairs(config.nli)]
     return NliPart(pairs[0], pairs[1], [_responses(example, encode) for example in train])
 
 
