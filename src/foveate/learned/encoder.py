@@ -20,6 +20,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 from foveate.config.schema import EncoderConfig
 from foveate.core.errors import CheckpointError, ConfigError
 from foveate.core.tokens import minilm_folder
+from foveate.signals.deltas import DELTAS
 
 MODEL_FOLDER = "model"
 """Where in a run folder the finished model lies."""
@@ -78,8 +79,13 @@ def load_encoder(name: str) -> PreTrainedModel:
     Raises:
         CheckpointError: nothing loadable by that name.
     """
+    place = resolve(name)
+    if (Path(place) / DELTAS).is_file():
+        from foveate.learned.scorer import load_model  # which imports the model, which imports this module
+
+        return load_model(Path(place))[0]
     try:
-        return AutoModel.from_pretrained(resolve(name), dtype=torch.float32)
+        return AutoModel.from_pretrained(place, dtype=torch.float32)
     except (OSError, ValueError) as error:
         raise CheckpointError(
             f"encoder {name!r} cannot be loaded ({first_line(error)}): give a folder or hub id"
