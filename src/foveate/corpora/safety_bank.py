@@ -544,6 +544,97 @@ I must have left my scarf at your place.
 I need to finish my essay tonight.
 """)
 
+INSTRUCTION = _lines("""
+Book the lower deck if you get seasick easily; it moves less.
+Reserve a seat by the window on the left for the best view of the valley.
+The museum closes on Tuesdays, so keep that day for the market.
+Take the express to the last stop and walk ten minutes along the river.
+Change some money before you leave the airport, the rates in town are poor.
+Download an offline map; the signal is weak in the mountains.
+Arrive half an hour early, the queue at security is long on Mondays.
+Pack layers, since evenings by the coast turn cold even in July.
+A local card for your phone costs little and works everywhere.
+Share a taxi with the others and agree on the fare first.
+The boat runs only when the sea is calm, so have a second plan.
+Validate your ticket in the yellow machine before you get on.
+Hand in your notice a month ahead and ask for a reference.
+Start with a short summary and put your results on the first page.
+Practise the talk aloud twice and time yourself.
+Ask for the range before you name a number.
+Send a short note of thanks the day after.
+Back up the folder, then restart the router and wait a minute.
+Hold the power button for ten seconds and try once more.
+Update the driver first; if the screen still flickers, swap the cable.
+Use a longer password and turn on the second factor.
+Export the table as plain text and open it in the other program.
+Clear the cache, sign out and sign in again.
+Heat the pan well before the batter goes in.
+Let the dough rest overnight in the fridge.
+Salt the water generously and keep a cup of it for the sauce.
+Simmer on a low flame for forty minutes and stir now and then.
+Roast the vegetables on one tray and the potatoes on another.
+Whip the cream last, or it will fall.
+Water the seedlings in the morning and keep them out of the wind.
+Cut the roses back in late winter, just above a bud.
+Turn the compost every second week.
+Sand the board lightly, wipe the dust off and paint two thin coats.
+Drill a small hole first so that the wood does not split.
+Measure twice and leave a gap of two millimetres.
+Start with three short runs a week and one day of rest between them.
+Warm up for five minutes and keep the pace easy.
+Stretch after training and drink enough water.
+Increase the weight slowly, one step a week.
+Learn ten words a day and repeat yesterday's before you begin.
+Read the chapter once quickly and once with a pencil.
+Put aside a tenth of your pay on the first of the month.
+Compare two offers and read what is written small.
+Keep the receipts in one envelope a year.
+Split the bill by what each of you had.
+Write the guest list first, then choose the room.
+Send the invitations six weeks ahead.
+Ask the neighbours whether the noise would bother them.
+Label the boxes by room and load the heavy ones first.
+Read the meter with the landlord and take a picture.
+Tune the lowest string first and work upwards.
+Play it slowly with the metronome until it is clean.
+Choose a quiet hour, the light is best just before sunset.
+Give the puppy a corner of its own and a fixed hour for food.
+You could try the new place behind the station; people praise the noodles.
+There are three ways to get there, and the slow train is the prettiest.
+Two nights are enough for the old town; a third one is for the islands.
+The night market opens at six and is at its best after eight.
+The pass pays off if you take more than four rides a day.
+A blog post about your trip would be a nice start; keep it under a thousand words.
+Sure, I can draft that for you. Should it sound formal or friendly?
+Here is a plan for three days: temples first, then the canal, then a day by the sea.
+Good choice. The view from the tower is wonderful in the morning.
+I would put the budget on one sheet and the schedule on another.
+That depends on the season: in spring it is full, in autumn you have it to yourself.
+""")
+
+OBLIGATION = _lines("""
+I have to hand in the report by Friday noon.
+I need to call the plumber before he closes.
+Don't let me forget the tickets tomorrow.
+We must leave by seven or we miss the ferry.
+I really need to sort out my inbox this week.
+I have to pick up the suit from the cleaner's.
+My boss wants the slides by Monday.
+I need a new charger, mine broke on the train.
+We have to choose a colour for the kitchen at last.
+I must water her plants while she is away.
+I can't find my keys anywhere.
+I can't make it on Thursday, can we move it?
+I never get up before nine on a Sunday.
+I always take the stairs, it keeps me awake.
+I only drink tea in the afternoon.
+I don't like crowded beaches.
+I'd rather not drive at night in the rain.
+I hate waiting in lines, so let's go early.
+I won't be there before eight.
+I can't stand that show, the jokes are so tired.
+""")
+
 TRIVIAL = _lines("""
 Hi!
 Hello there!
@@ -653,6 +744,8 @@ RELEVANT_FAMILIES = {
     "food": FOOD_TALK,
     "health": HEALTH_TALK,
     "plain": PLAIN,
+    "instruction": INSTRUCTION,
+    "obligation": OBLIGATION,
 }
 
 _FOOD = (
