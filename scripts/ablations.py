@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs what configs/ablations.yaml lists and writes docs/results/ablations.{jsonl,md,png}.
+"""Runs what scripts/ablations.yaml lists and writes docs/results/ablations.{jsonl,md,png}.
 
 Every run resumes, finished ones are passed over; --only names variants. Two processes at once (on two cores) share the
 work safely, each with its own --only.
@@ -31,11 +31,11 @@ def main() -> None:
     parser.add_argument("--seeds", default="", metavar="N,N", help="only these seeds")
     parser.add_argument("--report", action="store_true", help="only write the table and the plot from the rows")
     args = parser.parse_args()
-    plan = yaml.safe_load(Path("configs/ablations.yaml").read_text(encoding="utf-8"))
+    plan = yaml.safe_load(Path("scripts/ablations.yaml").read_text(encoding="utf-8"))
     names = args.only.split(",") if args.only else list(plan["variants"])
     unknown = [name for name in names if name not in plan["variants"]]
     if unknown:
-        parser.error(f"no variant {unknown[0]!r}: configs/ablations.yaml has {', '.join(plan['variants'])}")
+        parser.error(f"no variant {unknown[0]!r}: scripts/ablations.yaml has {', '.join(plan['variants'])}")
     seeds = [int(seed) for seed in args.seeds.split(",")] if args.seeds else plan["seeds"]
     if not args.report:
         for seed in seeds:

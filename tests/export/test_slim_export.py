@@ -51,7 +51,8 @@ def slim(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_is_small(slim: Path) -> None:
-    assert sum(path.stat().st_size for path in slim.iterdir()) < 6_000_000
+    assert sum(path.stat().st_size for path in slim.iterdir()) < 2_000_000
+    assert not (slim / "tokenizer.json").exists()
     assert (slim / DELTAS).stat().st_size < 600_000
 
 

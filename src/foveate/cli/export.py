@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from foveate.core.errors import MissingExtraError
+from foveate.core.errors import ConfigError, MissingExtraError
+from foveate.evaluation.results import read_rows
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +17,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--slim",
         action="store_true",
         help="write the encoder as its differences from the packaged all-MiniLM-L6-v2, which serving then needs",
+    )
+    parser.add_argument(
+        "--rows", type=Path, metavar="FILE", help="put this model's result rows of that file on its card"
     )
     parser.epilog = """\
 The folder holds ONNX graphs (fp32 and int8), safetensors, tokenizer, config and a model card. It is compared with the
@@ -30,7 +34,10 @@ def run(args: argparse.Namespace) -> int:
         from foveate.export.folder import export
     except ImportError as error:
         raise MissingExtraError(error.name or "torch", "train") from error
-    found = export(args.run, args.out, int8=not args.no_int8, slim=args.slim)
+    rows = [] if args.rows is None else [row for row in read_rows(args.rows) if row["method"] == args.out.name]
+    if args.rows is not None and not rows:
+        raise ConfigError(f"--rows {args.rows} has no row of {args.out.name}: evaluate that folder first")
+    found = export(args.run, args.out, int8=not args.no_int8, slim=args.slim, rows=rows)
     for precision, parity in found.items():
         agreement = f"top-20 agreement {parity.agreement:.3f} over {parity.questions} questions"
         print(f"{precision}: max abs {parity.max_abs:.1e}, {agreement}")

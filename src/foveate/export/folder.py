@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -36,7 +36,13 @@ NOT_A_FILE_OF_THE_EXPORT = (MANIFEST, "README.md")
 
 
 def export(
-    run: Path, out: Path, *, int8: bool = True, slim: bool = False, say: Callable[[str], None] = print
+    run: Path,
+    out: Path,
+    *,
+    int8: bool = True,
+    slim: bool = False,
+    rows: Sequence[Mapping[str, Any]] = (),
+    say: Callable[[str], None] = print,
 ) -> dict[str, Parity]:
     """Write the export folder and check it against the torch model before it gets its name.
 
@@ -45,6 +51,7 @@ def export(
         out: the folder to make; it must not exist, or be an earlier export.
         int8: whether to add an int8 encoder.
         slim: whether to leave the packaged encoder's weights out and write the differences from them; no int8 then.
+        rows: result rows of this model, for the card.
         say: prints a line of progress.
 
     Returns:
@@ -57,7 +64,7 @@ def export(
     if out.exists() and not (out / MANIFEST).is_file():
         raise ConfigError(f"{out} exists and is no export: give another folder, or remove it")
     model, tokenizer = load_model(run)
-    name = run.name
+    name = out.name
     reference = TorchVectorModel(model, tokenizer, name)
     encoder, result = _provenance(run)
     with _building(out) as building:
@@ -76,7 +83,7 @@ def export(
         questions = next(iter(found.values())).questions
         manifest = _contract(name, model, {k: asdict(v) for k, v in found.items()}, questions) | extra
         _write_manifest(building, manifest)
-        card = model_card(name, manifest, model.config.trained_on or [], encoder, result)
+        card = model_card(name, manifest, model.config.trained_on or [], encoder, result, rows)
         (building / "README.md").write_text(card, encoding="utf-8")
         _usual_permissions(building)
         shutil.rmtree(out, ignore_errors=True)

@@ -20,7 +20,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel
 from foveate.config.schema import EncoderConfig
 from foveate.core.errors import CheckpointError, ConfigError
 from foveate.core.tokens import minilm_folder
-from foveate.signals.deltas import DELTAS
+from foveate.signals.deltas import DELTAS, tokenizer_file
 
 MODEL_FOLDER = "model"
 """Where in a run folder the finished model lies."""
@@ -99,11 +99,11 @@ def load_tokenizer(name: str) -> Any:
         CheckpointError: no fast tokenizer by that name.
     """
     place = resolve(name)
-    alone = Path(place) / "tokenizer.json"
+    alone = tokenizer_file(Path(place))
     if alone.is_file() and not alone.with_name("tokenizer_config.json").is_file():
         return Tokenizer.from_file(str(alone))
     try:
-        return AutoTokenizer.from_pretrained(place).backend_tokenizer
+        return AutoTokenizer.from_pretrained(str(alone.parent) if alone.is_file() else place).backend_tokenizer
     except (OSError, ValueError, AttributeError) as error:
         raise CheckpointError(f"no fast tokenizer in {name!r} ({first_line(error)})") from error
 

@@ -22,7 +22,7 @@ from foveate.learned.encoder import MODEL_FOLDER
 from foveate.learned.model import FoveateModel
 from foveate.rules.importance import with_keywords
 from foveate.signals.batches import Ids, Windows, encode_texts
-from foveate.signals.deltas import DELTAS, restored
+from foveate.signals.deltas import DELTAS, restored, tokenizer_file
 from foveate.signals.features import SIGNAL_NAMES
 from foveate.signals.lexical import Floats
 from foveate.signals.vectors import VectorScorer
@@ -79,11 +79,12 @@ def load_model(folder: Path) -> tuple[FoveateModel, Any]:
         CheckpointError: the folder holds no model, a damaged one, or one trained on other signals.
     """
     saved = folder / MODEL_FOLDER if (folder / MODEL_FOLDER).is_dir() else folder
-    if not (saved / "model.safetensors").is_file() or not (saved / "tokenizer.json").is_file():
+    reads = tokenizer_file(saved)
+    if not (saved / "model.safetensors").is_file() or not reads.is_file():
         raise CheckpointError(
             f"{folder} holds no finished model: give a run folder of foveate train, or its {MODEL_FOLDER}/"
         )
-    tokenizer = _loaded(saved / "tokenizer.json", lambda: Tokenizer.from_file(str(saved / "tokenizer.json")))
+    tokenizer = _loaded(reads, lambda: Tokenizer.from_file(str(reads)))
     config = _loaded(saved / "config.json", lambda: AutoConfig.from_pretrained(saved))
     if (saved / DELTAS).is_file():
         model = _loaded(saved / "model.safetensors", lambda: _from_deltas(saved, config))

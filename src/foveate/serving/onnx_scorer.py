@@ -18,7 +18,7 @@ from foveate.core.schema import Turn
 from foveate.core.tiers import Importance
 from foveate.rules.importance import decide, with_keywords
 from foveate.signals.batches import Ids, Windows, encode_texts
-from foveate.signals.deltas import DELTAS, initializers, restored
+from foveate.signals.deltas import DELTAS, TOKENIZER, initializers, restored, tokenizer_file
 from foveate.signals.features import SIGNAL_NAMES
 from foveate.signals.lexical import Floats
 from foveate.signals.vectors import VectorScorer
@@ -27,7 +27,7 @@ MANIFEST = "foveate.json"
 FORMAT = 1
 Precision = Literal["fp32", "int8"]
 ENCODERS: dict[Precision, str] = {"fp32": "encoder.onnx", "int8": "encoder.int8.onnx"}
-_SHARED = ("tokenizer.json", "mixer.onnx", "head.onnx")
+_GRAPHS = ("mixer.onnx", "head.onnx")
 IMPORTANCE, NLI = "importance.onnx", "nli.onnx"
 _LEAST = {"dim": 1, "width": 1, "reach": 0, "max_length": 1}
 _TYPES: dict[str, tuple[type, str]] = {
@@ -62,10 +62,10 @@ class OnnxVectorModel:
         self.name = str(manifest["name"])
         self.dim, self.width, self.reach = manifest["dim"], manifest["width"], manifest["reach"]
         self.policy: PolicyName = manifest["policy"]
-        self._windows = Windows(Tokenizer.from_file(str(folder / "tokenizer.json")), manifest["max_length"])
+        self._windows = Windows(Tokenizer.from_file(str(tokenizer_file(folder))), manifest["max_length"])
         weights = _weights(folder, manifest)
         self._encoder = _session(folder / ENCODERS[precision], threads, weights)
-        self._mixer, self._head = (_session(folder / name, threads) for name in _SHARED[1:])
+        self._mixer, self._head = (_session(folder / name, threads) for name in _GRAPHS)
         has_head = IMPORTANCE in manifest["files"]
         self._importance = _session(folder / IMPORTANCE, threads) if has_head else None
         self._nli = _session(folder / NLI, threads) if NLI in manifest["files"] else None
@@ -160,10 +160,12 @@ def read_manifest(folder: Path, precision: Precision | None = None) -> Mapping[s
     if precision is not None and ENCODERS[precision] not in files:
         raise CheckpointError(f"{folder} has no {precision} encoder: export it again with {precision}")
     encoders = [ENCODERS[precision]] if precision else [name for name in ENCODERS.values() if name in files]
-    optional = ([DELTAS] if "weights" in manifest else []) + [name for name in (IMPORTANCE, NLI) if name in files]
+    optional = ([DELTAS] if "weights" in manifest else [TOKENIZER]) + [
+        name for name in (IMPORTANCE, NLI) if name in files
+    ]
     if IMPORTANCE in optional and not isinstance(manifest.get("critical_threshold"), float):
         raise CheckpointError(f"{path}: critical_threshold is missing beside {IMPORTANCE}: {_AGAIN}")
-    for name in (*encoders, *_SHARED, *optional):
+    for name in (*encoders, *_GRAPHS, *optional):
         if name not in files:
             raise CheckpointError(f"{path}: files does not list {name}: {_AGAIN}")
         _check_file(folder / name, files[name])

@@ -17,7 +17,7 @@ from foveate.core.files import sha256
 from foveate.core.tokens import minilm_folder
 from foveate.signals.lexical import Floats
 
-DELTAS = "encoder.deltas.safetensors"
+DELTAS, TOKENIZER = "encoder.deltas.safetensors", "tokenizer.json"
 _DOWN, _UP = ".a", ".b"
 
 
@@ -28,6 +28,12 @@ def base_file() -> Path:
         ConfigError: the package is not installed.
     """
     return minilm_folder() / "model.safetensors"
+
+
+def tokenizer_file(folder: Path) -> Path:
+    """The tokenizer of an export: its own, or that of the packaged base, which a slim one leaves out."""
+    own = folder / TOKENIZER
+    return own if own.is_file() or not (folder / DELTAS).is_file() else minilm_folder() / TOKENIZER
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Floats], str | None]:
