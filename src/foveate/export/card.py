@@ -109,8 +109,10 @@ def _benchmarks(rows: Sequence[Mapping[str, Any]]) -> str:
     )
     return f"""## Measured on benchmarks
 
-Evidence recall (ERB) in % at a budget of rendered tokens ({rows[0]["tokenizer_id"]}); category 5, whose evidence points at the
-distractor, apart. P0: no text of the benchmark was used in training. Made by `{rows[0]["command"]}`.
+Evidence recall (ERB) in % at a budget of rendered tokens ({rows[0]["tokenizer_id"]}); category 5, whose evidence
+points at the distractor, apart. P0: no text of the benchmark was used in training. Made by
+
+`{rows[0]["command"]}`
 
 | benchmark | protocol | budget | ERB | category 5 | questions |
 |---|---|---|---|---|---|
