@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from foveate import __version__
+from foveate.cli import evaluate
 from foveate.cli import main as cli
 from foveate.core.errors import BudgetError, DataError
 
@@ -131,3 +132,13 @@ def test_closed_pipe_is_quiet() -> None:
     process.stderr.close()
     assert process.wait(timeout=60) == 141
     assert said == b""
+
+
+@pytest.mark.parametrize("part", sorted(evaluate.PARTS))
+def test_a_part_of_a_verb_is_a_verb_of_its_own(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["evaluate", part, "--help"])
+    assert stopped.value.code == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: foveate evaluate {part} ")
+    assert evaluate.PARTS[part].split(",")[0][:40] in " ".join(shown.split())
