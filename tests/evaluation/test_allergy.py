@@ -16,7 +16,7 @@ import pytest
 from foveate.cli import evaluate_allergy as verb
 from foveate.core.errors import ConfigError, DataError
 from foveate.core.protocols import PolicyName
-from foveate.core.tiers import Importance, Tier
+from foveate.core.tiers import Importance, OrdinalThresholds, Tier, TierValues
 from foveate.core.tokens import load_counter
 from foveate.evaluation import allergy, allergy_script
 from foveate.evaluation.allergy import Cell, Plan, cells_of, dialogue, measures, tokens_of
@@ -106,6 +106,8 @@ def test_texts_are_encoded_once() -> None:
     class Counting:
         name, dim, width, reach = "counting", 1, 1, 0
         policy: PolicyName = "score"
+        tier_values = TierValues()
+        thresholds: OrdinalThresholds | None = None
         calls: ClassVar[list[str]] = []
 
         def encode(self, texts: Sequence[str]) -> Floats:

@@ -17,6 +17,7 @@ import yaml
 
 from foveate.core.errors import CheckpointError, ConfigError
 from foveate.core.schema import Conversation, Evidence, Query, Question
+from foveate.core.tiers import Thresholds, TierValues
 from foveate.corpora import synthetic
 from foveate.export import folder as export_folder
 from foveate.export.folder import export
@@ -99,6 +100,38 @@ def test_the_contract_lists_every_file_with_its_digest(exported: Exported) -> No
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
     assert manifest["parity"]["fp32"]["max_abs"] == found["fp32"].max_abs
     assert not list(folder.parent.glob(".*.building"))
+
+
+def test_what_was_learned_about_the_tiers_is_served(exported: Exported, run_folder: Path) -> None:
+    model, _ = load_model(run_folder)
+    served = OnnxScorer(exported[0])
+    assert served.tier_values == model.tier_values != TierValues()
+    assert model.thresholds is not None
+    assert served.thresholds_at(200) == model.thresholds.at(200)
+    result = json.loads((run_folder / "result.json").read_text())
+    assert result["compressed_shift"] == model.tier_values.shift
+    assert (result["tau_level"], result["tau_gap"]) == (model.thresholds.level, model.thresholds.gap)
+
+
+def test_an_export_from_before_has_the_prior_and_the_usual_thresholds(copied: Path) -> None:
+    manifest = json.loads((copied / "foveate.json").read_text())
+    (copied / "foveate.json").write_text(
+        json.dumps({key: value for key, value in manifest.items() if key not in ("tier_values", "thresholds")})
+    )
+    served = OnnxScorer(copied)
+    assert served.tier_values == TierValues()
+    assert served.thresholds_at(200) == Thresholds()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("tier_values", {"slope": -1.0, "shift": 0.0}), ("thresholds", {"level": 0.0}), ("tier_values", ["a"])],
+)
+def test_damaged_numbers_of_the_tiers_are_named(copied: Path, key: str, value: object) -> None:
+    manifest = json.loads((copied / "foveate.json").read_text())
+    (copied / "foveate.json").write_text(json.dumps(manifest | {key: value}))
+    with pytest.raises(CheckpointError, match=f"foveate.json: {key} cannot be read"):
+        OnnxScorer(copied)
 
 
 def test_the_model_card_says_what_it_is(exported: Exported) -> None:

@@ -17,7 +17,7 @@ from foveate import FocusManager
 from foveate.core.errors import BudgetError, CheckpointError, ConfigError, ConversationError
 from foveate.core.protocols import ImportanceClassifier, PolicyName, Scores
 from foveate.core.schema import Query, Turn
-from foveate.core.tiers import Importance, Thresholds, Tier
+from foveate.core.tiers import Importance, OrdinalThresholds, Thresholds, Tier, TierValues
 from foveate.core.tokens import ChapterCounter, EncodeCounter, load_counter
 from foveate.memory.choices import RULE_NAMES, load_scorer
 from foveate.rules.acc import AccScorer, AdaptiveThresholds, CoherenceMode
@@ -234,6 +234,46 @@ def test_thresholds_move_with_the_length() -> None:
     scores.append([Turn(f"m{i}", "user", text) for i, (_, text) in enumerate(messages)])
     z = scores.score(Query("peanuts")).score
     assert kept[1] == sum(value > moving.thresholds_at(n).high for value in z)
+
+
+class Learned:
+    """Falling probabilities, with tier values and thresholds of its own."""
+
+    name, calibrated = "learned", True
+    tier_values = TierValues(0.0, 4.0)
+    turns = 0
+
+    def __init__(self, policy: PolicyName) -> None:
+        self.policy: PolicyName = policy
+
+    def thresholds_at(self, n: int) -> Thresholds:
+        return OrdinalThresholds(level=-1.0, rate=-1.0, gap=0.5).at(n)
+
+    def open(self) -> "Learned":
+        return Learned(self.policy)
+
+    def append(self, turns: Sequence[Turn]) -> None:
+        self.turns += len(turns)
+
+    def score(self, query: Query) -> Scores:
+        return Scores([0.5 / (1 + i) for i in range(self.turns)])
+
+
+def test_a_scorers_thresholds_and_tier_values_are_used_and_its_scores_left_alone() -> None:
+    said = "we had fun together. my word stays with you. the weather was nice all week long."
+    messages = [("user", said)] * 6
+    scores = [0.5 / (1 + i) for i in range(6)]
+    tau = Learned("topk").thresholds_at(6)
+    packed = memory(messages, scorer=Learned("topk"), importance=None).build_context("q", 5000)
+    assert packed.stats.full == sum(score > tau.high for score in scores) == 0
+    longer = memory(messages * 40, scorer=Learned("topk"), importance=None).build_context("q", 50000)
+    assert longer.stats.full == sum(0.5 / (1 + i) > Learned("topk").thresholds_at(240).high for i in range(240)) > 0
+    assert [trace.score for trace in packed.trace] == scores
+    best = memory(messages, scorer=Learned("optimal"), importance=None).build_context("q", 150)
+    assert best.stats.compressed > 0
+    given = zip(best.tiers, scores, strict=True)
+    worth = {Tier.FULL: 1.0, Tier.COMPRESSED: TierValues(0.0, 4.0).carried(0.5), Tier.DROP: 0.0}
+    assert best.stats.value == pytest.approx(sum(worth[tier] * score for tier, score in given))
 
 
 def test_the_dynamic_budget_is_used_and_never_breaks_the_call() -> None:

@@ -13,6 +13,7 @@ from chats import chat, cuts
 
 from foveate.core.protocols import PolicyName, Scorer
 from foveate.core.schema import Query, Turn
+from foveate.core.tiers import OrdinalThresholds, TierValues
 from foveate.learned.mixer import Mixer
 from foveate.signals.features import SIGNAL_NAMES
 from foveate.signals.lexical import Floats
@@ -27,6 +28,8 @@ class FakeModel:
 
     name = "fake"
     policy: PolicyName = "optimal"
+    tier_values = TierValues(9.0, -7.0)
+    thresholds: OrdinalThresholds | None = None
     dim, width = DIM, WIDTH
 
     def __init__(self, window: int = 2, layers: int = 2) -> None:

@@ -17,7 +17,7 @@ from foveate.core.tokens import ChapterCounter
 from foveate.corpora import synthetic
 from foveate.signals.lexical import Floats
 from foveate.training.evidence import BM25, EvidenceStage, fit_platt, fresh_turns
-from foveate.training.examples import Example, VectorCache, build_example
+from foveate.training.examples import Example, VectorCache, beginning, build_example
 from foveate.training.stage import Batch
 
 
@@ -71,6 +71,21 @@ def test_an_example_marks_the_evidence(examples: list[Example]) -> None:
             assert {ids[i] for i in np.flatnonzero(row)} == set(question.evidence.turn_ids)
         assert example.signals.shape[:2] == example.evidence.shape
         assert (example.cost > 0).all()
+
+
+def test_the_beginning_of_a_conversation_is_a_conversation(examples: list[Example]) -> None:
+    whole = examples[0]
+    last = [int(np.flatnonzero(row).max()) for row in whole.evidence]
+    turns = sorted(last)[len(last) // 2] + 1
+    part = beginning(whole, turns)
+    assert part is not None
+    assert len(part.query_texts) == sum(place < turns for place in last) < len(last)
+    again = build_example(part.conversation, constant, ChapterCounter())
+    assert part.turn_texts == again.turn_texts
+    assert part.query_texts == again.query_texts
+    for name in ("vectors", "queries", "signals", "evidence", "cost"):
+        np.testing.assert_array_equal(getattr(part, name), getattr(again, name))
+    assert beginning(whole, min(last)) is None
 
 
 def chosen(examples: list[Example], most: int, seed: int = 0) -> list[int]:

@@ -27,7 +27,7 @@ from foveate.core.protocols import (
 )
 from foveate.core.render import ChatRenderer, Renderer, TranscriptRenderer
 from foveate.core.schema import Conversation, Evidence, Part, Query, Question, Turn
-from foveate.core.tiers import Importance, Thresholds, Tier
+from foveate.core.tiers import Importance, OrdinalThresholds, Thresholds, Tier, TierValues
 from foveate.core.tokens import (
     ChapterCounter,
     DriftMonitor,
@@ -61,6 +61,7 @@ __all__ = [
     "MessageCosts",
     "MissingExtraError",
     "Option",
+    "OrdinalThresholds",
     "PackStats",
     "Packed",
     "Packing",
@@ -75,6 +76,7 @@ __all__ = [
     "Summarizer",
     "Thresholds",
     "Tier",
+    "TierValues",
     "TokenCounter",
     "TranscriptRenderer",
     "Turn",

@@ -14,16 +14,13 @@ from foveate.core.packer import Columns, Option, Packing, pack_columns
 from foveate.core.protocols import PolicyName, Scores, Summarizer
 from foveate.core.render import Piece, Rendered, Renderer, preamble_piece, query_piece
 from foveate.core.schema import Query, Turn
-from foveate.core.tiers import Importance, Thresholds, Tier
+from foveate.core.tiers import Importance, Thresholds, Tier, TierValues
 from foveate.core.tokens import TokenCounter
 
 __all__ = ["CANDIDATE_FACTOR", "ContextBuilder", "PackStats", "Packed", "TurnTrace"]
 
 CANDIDATE_FACTOR = 4
 """`optimal` weighs shorter forms of the items of best score until their full texts cost this many times the budget."""
-
-RETENTION_POWER = 2
-"""A compressed form is worth score * retention ** 2: a prior, since half a text rarely answers half the questions."""
 
 _MAX_ROUNDS = 24
 
@@ -56,6 +53,7 @@ class ContextBuilder:
         thresholds: from score to intended tier (policies `afm`, `topk` and the trace).
         stub_value: value of a PLACEHOLDER as a share of the turn's score, for `optimal`; 0 never spends tokens on
             stubs.
+        tier_values: value of a COMPRESSED form as a share of the turn's score; None for the prior.
         compress_ratio: tokens a compressed text may take, as a share of its full tokens.
         query_aware_compression: whether the summarizer is told the query.
 
@@ -70,6 +68,7 @@ class ContextBuilder:
         summarizer: Summarizer | None = None,
         thresholds: Thresholds | None = None,
         stub_value: float = 0.0,
+        tier_values: TierValues | None = None,
         compress_ratio: float = 0.5,
         query_aware_compression: bool = False,
     ) -> None:
@@ -83,6 +82,7 @@ class ContextBuilder:
         self._query_aware = query_aware_compression
         self._summarizer = summarizer
         self._stub_value = stub_value
+        self._tier_values = tier_values or TierValues()
         self._ratio = compress_ratio
         self._history = History(counter, renderer)
         self._hint = ""
@@ -92,6 +92,11 @@ class ContextBuilder:
     def turns(self) -> Sequence[Turn]:
         """The turns appended so far."""
         return self._history.turns
+
+    @property
+    def items(self) -> Sequence[tuple[int, ...]]:
+        """The turns of each item of `problem`, ascending: atomic groups, most of them of one turn."""
+        return self._history.groups.members
 
     def append(self, turns: Sequence[Turn]) -> None:
         """Adds turns at the end of the conversation; their tokens are counted here, once.
@@ -119,6 +124,7 @@ class ContextBuilder:
         preamble: str | None = None,
         include_query: bool = False,
         reserve: int = 0,
+        thresholds: Thresholds | None = None,
     ) -> Packed:
         """The context for a query: `tokens <= budget - reserve`, counted on what was rendered.
 
@@ -130,6 +136,7 @@ class ContextBuilder:
             preamble: system text that opens the context.
             include_query: whether the query is part of the context and its budget.
             reserve: tokens set aside, for instance for the reply.
+            thresholds: for this build alone, where they depend on the length (Eq. 2); None for the builder's.
 
         Raises:
             BudgetError: preamble, query, pinned turns and fixed overhead do not fit; names the least budget.
@@ -137,11 +144,12 @@ class ContextBuilder:
         """
         if reserve < 0:
             raise ConfigError(f"reserve={reserve}: give the tokens to set aside, at least 0")
-        frame, forms, columns = self._problem(scores, policy, query, preamble, include_query)
+        thresholds = thresholds or self._thresholds
+        frame, forms, columns = self._problem(scores, policy, query, preamble, include_query, thresholds)
         allowed = budget - reserve
         if columns.fixed > allowed:
             raise BudgetError(budget, columns.fixed + reserve, _required_part(frame, len(columns.pinned), reserve))
-        fit = self._fit(columns, policy, forms, frame, allowed)
+        fit = self._fit(columns, policy, forms, frame, allowed, thresholds)
         snapshot = Snapshot(
             history=self._history,
             members=list(self._history.groups.members),
@@ -150,7 +158,7 @@ class ContextBuilder:
             scores=scores,
             item_score=columns.score,
             policy=policy,
-            thresholds=self._thresholds,
+            thresholds=thresholds,
             packing=fit.packing,
             placed=dict(fit.placed),
             shortened=forms.made,
@@ -167,10 +175,16 @@ class ContextBuilder:
         Raises:
             ConfigError: as `build`.
         """
-        return self._problem(scores, "optimal", query, preamble, include_query)[2]
+        return self._problem(scores, "optimal", query, preamble, include_query, self._thresholds)[2]
 
     def _problem(
-        self, scores: Scores, policy: PolicyName, query: Query | None, preamble: str | None, include_query: bool
+        self,
+        scores: Scores,
+        policy: PolicyName,
+        query: Query | None,
+        preamble: str | None,
+        include_query: bool,
+        thresholds: Thresholds,
     ) -> tuple[_Frame, _Forms, Columns]:
         self._check(scores, include_query and query is None)
         frame = _Frame(
@@ -181,9 +195,18 @@ class ContextBuilder:
         forms = self._forms(item_score, query.text if self._query_aware and query is not None else "")
         pinned = [(item, Tier.FULL) for item in sorted(self._history.pinned)]
         fixed = self._renderer.count(self._write(frame, self._place(pinned, forms)), self._counter)
-        return frame, forms, self._columns(scores, item_score, policy, forms, fixed)
+        intended = [thresholds.intended(score) for score in item_score] if policy == "afm" else ()
+        return frame, forms, self._columns(scores, item_score, intended, forms, fixed)
 
-    def _fit(self, columns: Columns, policy: PolicyName, forms: _Forms, frame: _Frame, allowed: int) -> _Fit:
+    def _fit(
+        self,
+        columns: Columns,
+        policy: PolicyName,
+        forms: _Forms,
+        frame: _Frame,
+        allowed: int,
+        thresholds: Thresholds,
+    ) -> _Fit:
         """Packs, writes and counts; where the whole counts more than its pieces, packs again with that much less.
 
         What is taken off doubles every round, so that the rounds end: with nothing left, only the required part is
@@ -191,7 +214,7 @@ class ContextBuilder:
         """
         working = allowed
         for turn in range(_MAX_ROUNDS):
-            packing = pack_columns(columns, working, policy, thresholds=self._thresholds)
+            packing = pack_columns(columns, working, policy, thresholds=thresholds)
             placed = self._place([(item, tier) for item, tier in enumerate(packing.choice) if tier], forms)
             rendered = self._write(frame, placed)
             tokens = self._renderer.count(rendered, self._counter)
@@ -227,10 +250,19 @@ class ContextBuilder:
     def _forms(self, item_score: list[float], hint: str) -> _Forms:
         if hint != self._hint:
             self._hint, self._made = hint, {}
-        return _Forms(self._history, self._summarizer, self._stub_value, self._ratio, hint, item_score, self._made)
+        return _Forms(
+            self._history,
+            self._summarizer,
+            self._stub_value,
+            self._tier_values,
+            self._ratio,
+            hint,
+            item_score,
+            self._made,
+        )
 
     def _columns(
-        self, scores: Scores, item_score: list[float], policy: PolicyName, forms: _Forms, fixed: int
+        self, scores: Scores, item_score: list[float], intended: Sequence[Tier], forms: _Forms, fixed: int
     ) -> Columns:
         history = self._history
         critical: set[int] = set()
@@ -241,7 +273,7 @@ class ContextBuilder:
             cost=history.cost,
             value=[score if score > 0.0 else 0.0 for score in item_score],
             score=item_score,
-            intended=[self._thresholds.intended(score) for score in item_score] if policy == "afm" else (),
+            intended=intended,
             section=history.section,
             header=history.header,
             pinned=frozenset(history.pinned),
@@ -315,6 +347,7 @@ class _Forms:
         history: History,
         summarizer: Summarizer | None,
         stub_value: float,
+        tier_values: TierValues,
         ratio: float,
         hint: str,
         score: list[float],
@@ -323,6 +356,7 @@ class _Forms:
         self._history = history
         self._summarizer = summarizer
         self._stub_value = stub_value
+        self._tier_values = tier_values
         self._ratio = ratio
         self._hint = hint
         self._score = score
@@ -345,7 +379,7 @@ class _Forms:
         shortened = self._made[members]
         if shortened is None:
             return None
-        value = max(0.0, self._score[item]) * shortened.retention**RETENTION_POWER
+        value = max(0.0, self._score[item]) * self._tier_values.carried(shortened.retention)
         return Option(Tier.COMPRESSED, cost - shortened.saved, value)
 
     def stub(self, item: int) -> Option | None:

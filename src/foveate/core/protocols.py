@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from foveate.core.schema import Query, Turn
-from foveate.core.tiers import Importance
+from foveate.core.tiers import Importance, Thresholds, TierValues
 
 PolicyName = Literal["afm", "topk", "newest", "score", "optimal"]
 
@@ -59,6 +59,33 @@ class Scorer(Protocol):
     def open(self) -> ScorerIndex:
         """A fresh index for one conversation."""
         ...
+
+
+@runtime_checkable
+class HasThresholds(Protocol):
+    """A scorer with thresholds of its own."""
+
+    def thresholds_at(self, n: int) -> Thresholds:
+        """tau_s and tau_l for a history of n turns (Eq. 2)."""
+        ...
+
+
+@runtime_checkable
+class HasTierValues(Protocol):
+    """A scorer that was trained together with what a compressed form is worth."""
+
+    @property
+    def tier_values(self) -> TierValues: ...
+
+
+def thresholds_of(scorer: Scorer, n: int) -> Thresholds:
+    """The thresholds that belong to a scorer for a history of n turns; AFM's where it has none."""
+    return scorer.thresholds_at(n) if isinstance(scorer, HasThresholds) else Thresholds()
+
+
+def tier_values_of(scorer: Scorer) -> TierValues:
+    """What belongs to a scorer as the value of a compressed form; the prior where it has none."""
+    return scorer.tier_values if isinstance(scorer, HasTierValues) else TierValues()
 
 
 @dataclass(frozen=True, slots=True)

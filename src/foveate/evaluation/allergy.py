@@ -85,6 +85,7 @@ class Remembering:
         self.name, self.dim, self.width = model.name, model.dim, model.width
         self.reach = model.reach
         self.policy: PolicyName = model.policy
+        self.tier_values, self.thresholds = model.tier_values, model.thresholds
         self.mix, self.head = model.mix, model.head
 
     def encode(self, texts: Sequence[str]) -> Floats:

@@ -14,10 +14,10 @@ from functools import cached_property, lru_cache
 from foveate.core.context import ContextBuilder
 from foveate.core.messages import spoken
 from foveate.core.packed import Packed
-from foveate.core.protocols import PolicyName, Scorer, Scores
+from foveate.core.protocols import PolicyName, Scorer, Scores, thresholds_of, tier_values_of
 from foveate.core.render import TranscriptRenderer
 from foveate.core.schema import Conversation, Evidence, Query, Question, Turn
-from foveate.core.tiers import Thresholds, Tier
+from foveate.core.tiers import Thresholds, Tier, TierValues
 from foveate.core.tokens import TokenCounter
 from foveate.evaluation.cache import RecordCache, code_digest, digest
 from foveate.evaluation.methods import AnyMethod, LabelMethod, Method, Packing
@@ -143,17 +143,27 @@ Timed = tuple[Budget, Packed, float]
 
 
 class _Packer:
-    """Scores to contexts over one conversation, with the tokens of its turns counted once."""
+    """Scores to contexts over one conversation, with the tokens of its turns counted once.
 
-    def __init__(self, packing: Packing, policy: PolicyName, turns: Sequence[Turn], bench: Bench) -> None:
+    Thresholds and tier values are those of the scorer, where it has some and the packing has none.
+    """
+
+    def __init__(
+        self, packing: Packing, policy: PolicyName, turns: Sequence[Turn], bench: Bench, scorer: Scorer | None = None
+    ) -> None:
         self._packing = packing
         self._policy: PolicyName = policy
         self.turns = () if packing.empty else tuple(turns)
-        thresholds = Thresholds() if packing.thresholds is None else packing.thresholds(len(self.turns))
+        own = Thresholds() if scorer is None else thresholds_of(scorer, len(self.turns))
+        thresholds = own if packing.thresholds is None else packing.thresholds(len(self.turns))
         strict = packing.shorten == "strict"
         summarizer = None if packing.shorten == "no" else HeuristicCompressor(bench.counter, strict)
         self._builder = ContextBuilder(
-            counter=bench.counter, renderer=TranscriptRenderer(), summarizer=summarizer, thresholds=thresholds
+            counter=bench.counter,
+            renderer=TranscriptRenderer(),
+            summarizer=summarizer,
+            thresholds=thresholds,
+            tier_values=TierValues() if scorer is None else tier_values_of(scorer),
         )
         self._builder.append(self.turns)
 
@@ -178,7 +188,7 @@ class _Scored:
     """One scorer over one conversation. It sees turns and queries; there is no way for a label to reach it."""
 
     def __init__(self, scorer: Scorer, packing: Packing, turns: Sequence[Turn], bench: Bench) -> None:
-        self._packer = _Packer(packing, packing.policy or scorer.policy, turns, bench)
+        self._packer = _Packer(packing, packing.policy or scorer.policy, turns, bench, scorer)
         self._index = scorer.open()
         self._index.append(self._packer.turns)
 

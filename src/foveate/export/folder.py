@@ -142,11 +142,18 @@ def _contract(name: str, model: FoveateModel, parity: dict[str, Any], questions:
         "max_length": model.config.max_length,
         "signals": list(model.config.signal_names or ()),
         "policy": model.config.policy,
+        **_tiers(model),
         "calibrated": True,
         "parity": parity,
         "parity_questions": questions,
         **importance,
     }
+
+
+def _tiers(model: FoveateModel) -> dict[str, Any]:
+    """What was learned about the tiers; nothing where it was not."""
+    values = {} if model.tier_values.slope is None else {"tier_values": asdict(model.tier_values)}
+    return values | ({} if model.thresholds is None else {"thresholds": asdict(model.thresholds)})
 
 
 def _write_manifest(folder: Path, contract: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from transformers import AutoConfig, AutoModel, PreTrainedConfig, PreTrainedMode
 
 from foveate.config.schema import ModelConfig, NliConfig
 from foveate.core.errors import ConfigError
+from foveate.core.tiers import OrdinalThresholds, TierValues
 from foveate.learned.encoder import load_encoder, pool, prepare
 from foveate.learned.heads import COSINE_FEATURES, ContextFusion, CosineHead, LinearFusion, cosine_features
 from foveate.learned.importance import ImportanceHead
@@ -38,6 +39,10 @@ class FoveateConfig(PreTrainedConfig):
         max_length: tokens an encoder window.
         calibration_scale, calibration_shift: probability = sigmoid(scale * logit + shift), fitted on validation data.
         policy: the packing policy that did best on validation data.
+        compressed_slope, compressed_shift: what a compressed form is worth (`core.tiers.TierValues`), fitted on
+            validation data; a slope of None is the prior.
+        tau_level, tau_rate, tau_gap: tau(t) of Eq. 2 (`core.tiers.OrdinalThresholds`), fitted on validation data; a
+            level of None leaves AFM's thresholds.
         lexical: whether the word-matching signals are read; without them the head has vectors and plain signals only.
         half_life: turns after which the recency signal halves when training begins; it is learned from there.
         importance: whether there is a head for AFM's importance classes.
@@ -66,6 +71,11 @@ class FoveateConfig(PreTrainedConfig):
     calibration_scale: float = 1.0
     calibration_shift: float = 0.0
     policy: str = "score"
+    compressed_slope: float | None = None
+    compressed_shift: float = 0.0
+    tau_level: float | None = None
+    tau_rate: float = 0.0
+    tau_gap: float = 0.0
     importance: bool = False
     trained_on: list[str] | None = None
     chosen_on: list[str] | None = None
@@ -179,6 +189,17 @@ class FoveateModel(PreTrainedModel):
             before = torch.cat([0 * words, rest], dim=-1)
         recency = recency.clamp(min=1e-30) ** (HALF_LIFE / self.log_half_life.exp())
         return torch.cat([before, recency, after], dim=-1)
+
+    @property
+    def tier_values(self) -> TierValues:
+        """What a compressed form is worth."""
+        return TierValues(self.config.compressed_slope, self.config.compressed_shift)
+
+    @property
+    def thresholds(self) -> OrdinalThresholds | None:
+        """tau(t) of Eq. 2; None where it was not learned."""
+        saved = self.config
+        return None if saved.tau_level is None else OrdinalThresholds(saved.tau_level, saved.tau_rate, saved.tau_gap)
 
     def importance_of(self, vectors: Tensor) -> Tensor:
         """(N, dim) -> (N, 3) probabilities of TRIVIAL, RELEVANT and CRITICAL, independent of the question.

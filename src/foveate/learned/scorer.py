@@ -37,6 +37,7 @@ class TorchVectorModel:
         self.dim, self.width = model.dim, model.config.width
         self.reach = model.mixer.reach
         self.policy: PolicyName = _policy(model.config.policy)
+        self.tier_values, self.thresholds = model.tier_values, model.thresholds
         self.windows = Windows(tokenizer, model.config.max_length)
 
     @torch.inference_mode()

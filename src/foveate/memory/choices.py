@@ -11,11 +11,10 @@ from typing import Literal, TypeVar, get_args
 from foveate.core.errors import CheckpointError, ConfigError
 from foveate.core.protocols import PolicyName, Scorer, Summarizer
 from foveate.core.render import ChatRenderer, Renderer, TranscriptRenderer
-from foveate.core.tiers import Thresholds
 from foveate.core.tokens import TokenCounter, load_counter
 from foveate.memory.counting import CautiousCounter
 from foveate.rules.acc import AccScorer, CoherenceMode, acc_rule
-from foveate.rules.afm import AfmScorer, afm_paper_offline, afm_public_offline, afm_rule
+from foveate.rules.afm import afm_paper_offline, afm_public_offline, afm_rule
 from foveate.rules.chat import ChatScorer
 from foveate.rules.coherence import CoherentScorer
 from foveate.rules.contradiction import LexicalContradiction
@@ -206,8 +205,3 @@ def _offering(spec: T, protocol: type, what: str, wanted: str) -> T:
     if isinstance(spec, type) or not isinstance(spec, protocol):
         raise ConfigError(f"{what} is {spec!r:.60}: give {wanted}")
     return spec
-
-
-def thresholds_for(scorer: Scorer, n: int) -> Thresholds:
-    """The thresholds that belong to a scorer for a history of n turns."""
-    return scorer.thresholds_at(n) if isinstance(scorer, AfmScorer | AccScorer) else Thresholds()

@@ -20,7 +20,15 @@ from foveate.core.context import ContextBuilder
 from foveate.core.errors import ConfigError
 from foveate.core.messages import read_messages
 from foveate.core.packed import Packed
-from foveate.core.protocols import ImportanceClassifier, PolicyName, Scorer, Scores, Summarizer
+from foveate.core.protocols import (
+    ImportanceClassifier,
+    PolicyName,
+    Scorer,
+    Scores,
+    Summarizer,
+    thresholds_of,
+    tier_values_of,
+)
 from foveate.core.render import Renderer
 from foveate.core.schema import Query, Turn
 from foveate.core.tiers import Importance, Thresholds
@@ -34,7 +42,6 @@ from foveate.memory.choices import (
     pick_policy,
     pick_renderer,
     pick_summarizer,
-    thresholds_for,
     whole_number,
     with_coherence,
 )
@@ -104,8 +111,7 @@ class FocusManager:
         self._importance = importance
         self._policy: PolicyName = pick_policy(policy, self._scorer)
         self._reserve = whole_number(reserve, "reserve")
-        self._fixed_thresholds = thresholds
-        self._base_thresholds = thresholds or thresholds_for(self._scorer, 0)
+        self._thresholds = thresholds
         self._dynamic = dynamic_budget
         self._lock = threading.RLock()
         self._added = 0
@@ -251,7 +257,7 @@ class FocusManager:
             counter=self._counter,
             renderer=self._renderer,
             summarizer=self._summarizer,
-            thresholds=self._base_thresholds,
+            tier_values=tier_values_of(self._scorer),
         )
         self._index = self._scorer.open()
         self._waiting: list[Turn] = list(turns)
@@ -296,27 +302,15 @@ class FocusManager:
 
     def _build(self, scores: Scores, budget: int, query: Query, preamble: str | None, reserve: int) -> Packed:
         return self._builder.build(
-            self._on_base_thresholds(scores),
+            scores,
             budget,
             policy=self._policy,
             query=query,
             preamble=preamble,
             include_query=True,
             reserve=reserve,
+            thresholds=self._thresholds or thresholds_of(self._scorer, len(scores.score)),
         )
-
-    def _on_base_thresholds(self, scores: Scores) -> Scores:
-        """Scores mapped so that the builder's fixed thresholds cut where the thresholds for this length cut (Eq. 2).
-
-        The map is linear and increasing, so order and tiers are what the moved thresholds would give; the trace keeps
-        the scorer's own z among the signals.
-        """
-        base = self._base_thresholds
-        now = self._fixed_thresholds or thresholds_for(self._scorer, len(scores.score))
-        if now == base or now.high == now.mid:
-            return scores
-        slope = (base.high - base.mid) / (now.high - now.mid)
-        return replace(scores, score=[base.mid + slope * (score - now.mid) for score in scores.score])
 
 
 def _fresh(number: int, taken: set[str]) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from foveate.core.errors import ConfigError
-from foveate.core.protocols import PolicyName, Scorer, ScorerIndex, Scores
+from foveate.core.protocols import PolicyName, Scorer, ScorerIndex, Scores, thresholds_of, tier_values_of
 from foveate.core.schema import Query, Turn
+from foveate.core.tiers import Thresholds, TierValues
 from foveate.rules.acc import CoherenceMode, coherent
 from foveate.rules.contradiction import ContradictionProb
 
@@ -58,6 +59,14 @@ class CoherentScorer:
     @property
     def policy(self) -> PolicyName:
         return policy_of(self.base)
+
+    @property
+    def tier_values(self) -> TierValues:
+        return tier_values_of(self.base)
+
+    def thresholds_at(self, n: int) -> Thresholds:
+        """Those of the base: Eq. 6 moves scores and not the scale they are on."""
+        return thresholds_of(self.base, n)
 
     def open(self) -> ScorerIndex:
         return _CoherentIndex(self)

@@ -7,21 +7,23 @@ where it was quantised, an int8 encoder. The graphs are read once; one scorer ma
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
-from foveate.core.errors import CheckpointError, MissingExtraError
+from foveate.core.errors import CheckpointError, ConfigError, MissingExtraError
 from foveate.core.files import sha256
 from foveate.core.protocols import PolicyName
 from foveate.core.schema import Turn
-from foveate.core.tiers import Importance
+from foveate.core.tiers import Importance, OrdinalThresholds, TierValues
 from foveate.rules.importance import decide, with_keywords
 from foveate.signals.batches import Ids, Windows, encode_texts
 from foveate.signals.deltas import DELTAS, TOKENIZER, initializers, restored, tokenizer_file
 from foveate.signals.features import SIGNAL_NAMES
 from foveate.signals.lexical import Floats
 from foveate.signals.vectors import VectorScorer
+
+T = TypeVar("T")
 
 MANIFEST = "foveate.json"
 FORMAT = 1
@@ -62,6 +64,8 @@ class OnnxVectorModel:
         self.name = str(manifest["name"])
         self.dim, self.width, self.reach = manifest["dim"], manifest["width"], manifest["reach"]
         self.policy: PolicyName = manifest["policy"]
+        self.tier_values = _tiers(folder, manifest, "tier_values", TierValues) or TierValues()
+        self.thresholds = _tiers(folder, manifest, "thresholds", OrdinalThresholds)
         self._windows = Windows(Tokenizer.from_file(str(tokenizer_file(folder))), manifest["max_length"])
         weights = _weights(folder, manifest)
         self._encoder = _session(folder / ENCODERS[precision], threads, weights)
@@ -181,6 +185,17 @@ def _check_values(path: Path, manifest: Mapping[str, Any]) -> None:
         if type(value) is not kind or (key in _LEAST and value < _LEAST[key]):
             least = f" of at least {_LEAST[key]}" if key in _LEAST else ""
             raise CheckpointError(f"{path}: {key} is {repr(value)[:60]}, not {what}{least}: {_AGAIN}")
+
+
+def _tiers(folder: Path, manifest: Mapping[str, Any], key: str, kind: Callable[..., T]) -> T | None:
+    """What was learned about the tiers under this key; None in an export made before it was."""
+    given = manifest.get(key)
+    if given is None:
+        return None
+    try:
+        return kind(**given)
+    except (ConfigError, TypeError) as error:
+        raise CheckpointError(f"{folder / MANIFEST}: {key} cannot be read ({error}): {_AGAIN}") from error
 
 
 def _check_file(path: Path, expected: object) -> None:

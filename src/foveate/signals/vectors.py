@@ -11,7 +11,7 @@ from typing import Protocol, overload
 
 from foveate.core.protocols import PolicyName, Scores
 from foveate.core.schema import Query, Turn
-from foveate.core.tiers import Importance
+from foveate.core.tiers import Importance, OrdinalThresholds, Thresholds, TierValues
 from foveate.signals.features import SIGNAL_NAMES, SignalIndex
 from foveate.signals.lexical import Floats, Growing
 
@@ -25,6 +25,8 @@ class VectorModel(Protocol):
         width: length of a mixed vector.
         reach: turns on each side that a mixed vector depends on.
         policy: the packing policy that did best on the model's validation data.
+        tier_values: what a compressed form is worth, as fitted on that data.
+        thresholds: tau(t) of Eq. 2, as fitted on that data; None where they were not.
     """
 
     name: str
@@ -32,6 +34,8 @@ class VectorModel(Protocol):
     width: int
     reach: int
     policy: PolicyName
+    tier_values: TierValues
+    thresholds: OrdinalThresholds | None
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """(n, dim) unit vectors."""
@@ -111,6 +115,14 @@ class VectorScorer:
     @property
     def policy(self) -> PolicyName:
         return self.model.policy
+
+    @property
+    def tier_values(self) -> TierValues:
+        return self.model.tier_values
+
+    def thresholds_at(self, n: int) -> Thresholds:
+        """tau_s and tau_l for a history of n turns (Eq. 2); AFM's where none were learned."""
+        return Thresholds() if self.model.thresholds is None else self.model.thresholds.at(n)
 
     def open(self) -> VectorIndex:
         """A fresh index for one conversation."""

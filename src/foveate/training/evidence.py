@@ -13,13 +13,16 @@ from foveate.config.schema import TrainConfig
 from foveate.core.context import ContextBuilder
 from foveate.core.protocols import PolicyName, Scores
 from foveate.core.render import TranscriptRenderer
-from foveate.core.tiers import Tier
+from foveate.core.tiers import Tier, TierValues
 from foveate.core.tokens import TokenCounter
 from foveate.learned.model import FoveateModel, Fresh
 from foveate.metrics.calibration import calibration
+from foveate.rules.heuristic import HeuristicCompressor
+from foveate.rules.thresholds import Case, case_of, fit_thresholds
+from foveate.rules.tier_values import evidence_forms, fit_tier_values
 from foveate.signals.batches import Windows, length_batches, pad
 from foveate.signals.features import SIGNAL_NAMES, standardise
-from foveate.training.examples import Encode, Example
+from foveate.training.examples import Encode, Example, beginning
 from foveate.training.heads import Heads
 from foveate.training.objective import Judged, Objective
 from foveate.training.reader import ReaderPart
@@ -27,6 +30,10 @@ from foveate.training.stage import Batch, LossParts
 
 BUDGETS = (256, 512, 1024, 2048)
 BM25 = SIGNAL_NAMES.index("bm25")
+LENGTHS = (64, 128, 256, 512)
+"""Histories of so many turns, beside the whole one, teach the thresholds how to move with the length."""
+THRESHOLD_TOKENS = 512
+"""Mean tokens that the thresholds of Eq. 2 are fitted to."""
 FRESH_TOKENS = 4096
 """Tokens the encoder takes at once where it trains."""
 
@@ -179,7 +186,8 @@ class EvidenceStage:
         return self._builders[name]
 
     def calibrate(self) -> dict[str, float]:
-        """Fits scale and shift of the probability on validation data, then keeps the policy that packs it best.
+        """Fits scale and shift of the probability on validation data, then keeps the policy that packs it best, and
+        fits what a compressed form is worth and the thresholds of Eq. 2.
 
         Platt scaling (1999) by Newton's method on the logits of all validation pairs.
         """
@@ -195,7 +203,39 @@ class EvidenceStage:
         recall = {p: float(np.concatenate([self._recall(e, v, p) for e, v in pairs]).mean()) for p in policies}
         self.model.config.policy = max(policies, key=lambda p: recall[p])
         fitted = {"ece": found.ece, "scale": scale, "shift": shift} | {f"erb_mean_{p}": recall[p] for p in policies}
-        return fitted | self.heads.calibrate(self.model)
+        return fitted | self._calibrate_tiers() | self.heads.calibrate(self.model)
+
+    def _calibrate_tiers(self) -> dict[str, float]:
+        """Fits `core.tiers.TierValues` and `OrdinalThresholds` of the model, with the strict heuristic summarizer."""
+        config, summarizer = self.model.config, HeuristicCompressor(self._counter)
+        chats = [example.conversation for example in self.validation]
+        forms = evidence_forms(chats, summarizer, self._counter, TranscriptRenderer())
+        values = fit_tier_values(forms)
+        config.compressed_slope, config.compressed_shift = values.slope, values.shift
+        cases = [case for e in self.validation for case in self._cases(e, summarizer, values)]
+        found = fit_thresholds(cases, THRESHOLD_TOKENS)
+        tau = found.thresholds
+        config.tau_level, config.tau_rate, config.tau_gap = tau.level, tau.rate, tau.gap
+        learned = {"compressed_shift": values.shift, "tau_level": tau.level, "tau_rate": tau.rate, "tau_gap": tau.gap}
+        slope = {} if values.slope is None else {"compressed_slope": values.slope}
+        return learned | slope | {"tau_tokens": found.tokens, "tau_evidence": found.kept}
+
+    def _cases(self, example: Example, summarizer: HeuristicCompressor, values: TierValues) -> list[Case]:
+        """The questions over histories of several lengths, as Algorithm 1 sees them."""
+        whole, cases = len(example.turn_texts), list[Case]()
+        for turns in (*(length for length in LENGTHS if length < whole), whole):
+            part = beginning(example, turns)
+            if part is None:
+                continue
+            builder = ContextBuilder(
+                counter=self._counter, renderer=TranscriptRenderer(), summarizer=summarizer, tier_values=values
+            )
+            builder.append(part.conversation.turns)
+            item_of = {turn: item for item, members in enumerate(builder.items) for turn in members}
+            for row, probabilities in zip(part.evidence, self.probabilities(part).tolist(), strict=True):
+                needed = {item_of[turn] for turn in np.flatnonzero(row).tolist()}
+                cases.append(case_of(builder.problem(Scores(probabilities)), turns, needed))
+        return cases
 
     def state_dict(self) -> dict[str, Any]:
         vectors = {e.conversation.id: (torch.from_numpy(e.vectors), torch.from_numpy(e.queries)) for e in self.train}

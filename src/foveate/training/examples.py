@@ -72,6 +72,31 @@ def build_example(conversation: Conversation, encode: Encode, counter: TokenCoun
     )
 
 
+def beginning(example: Example, turns: int) -> Example | None:
+    """The conversation's first turns alone, with the questions whose evidence lies among them; None without any.
+
+    Vectors are taken over, signals are made anew: they are standardised inside the history.
+    """
+    within = example.evidence[:, :turns].sum(1) == example.evidence.sum(1)
+    rows = np.flatnonzero(within & (example.evidence.sum(1) > 0)).tolist()
+    if not rows:
+        return None
+    whole = example.conversation
+    cut = Conversation(whole.id, whole.turns[:turns], tuple(whole.questions[row] for row in rows))
+    index = SignalIndex()
+    index.append(cut.turns)
+    return Example(
+        conversation=cut,
+        turn_texts=example.turn_texts[:turns],
+        query_texts=[example.query_texts[row] for row in rows],
+        vectors=example.vectors[:turns],
+        queries=example.queries[rows],
+        signals=np.stack([index.signals(question.query) for question in cut.questions]),
+        evidence=example.evidence[rows, :turns],
+        cost=example.cost[:turns],
+    )
+
+
 class VectorCache:
     """Vectors of texts on disk, keyed by the encoder's weights and the texts; a hit costs a read, a miss an encoding.
 
