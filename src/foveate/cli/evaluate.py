@@ -37,13 +37,14 @@ from foveate.evaluation.suites import SplitName, SuiteName, load_suite
 PARTS = {
     "allergy": "the allergy benchmark at scale: is the planted allergy in the context, whatever the budget",
     "budget": "dynamic budgets against the best fixed budget of equal mean cost",
+    "calibration": "what the packer believed a turn was worth against what it was, tier by tier",
     "coherence": "planted updates and contradictions: which side of a conflict is kept under each mode of Eq. 5",
     "importance": "CRITICAL turns found and taken for it: head, keyword rule, and either",
     "nli": "P(contradiction) on sentence pairs: accuracy, AUROC, F1, calibration",
 }
 _INDENT = " " * 13
 _RULES = textwrap.fill(", ".join(RULES), 116, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False)
-_PARTS = "\n".join(f"  foveate evaluate {name:<10} {what}" for name, what in PARTS.items())
+_PARTS = "\n".join(f"  foveate evaluate {name:<11} {what}" for name, what in PARTS.items())
 _EPILOG = f"""\
 other evaluations, each with a --help of its own:
 {_PARTS}

@@ -1,4 +1,4 @@
-"""The budget-recall plots: ERB over the token budget with confidence bands, and over budget rules' mean tokens."""
+"""Plots: ERB over the token budget with bands and over budget rules' mean tokens, and reliability per tier."""
 
 from __future__ import annotations
 
@@ -89,6 +89,42 @@ def save_spending_plot(
     axis.grid(color="#dddddd", linewidth=0.6)
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9, handlelength=3.5)
+    _save(figure, path)
+
+
+def save_reliability_plot(points: Mapping[str, Sequence[tuple[float, float]]], title: str, path: Path) -> None:
+    """Draw realised over predicted usefulness, a line a tier, and save the picture.
+
+    Both axes are logarithmic above 0.001 and straight below, since most turns are hardly ever needed.
+
+    Args:
+        points: tier to (predicted, realised) by bin, ascending.
+        title: above the picture.
+        path: the picture.
+
+    Raises:
+        ConfigError: the file's ending is no picture format offered.
+        MissingExtraError: matplotlib is not installed.
+    """
+    check_name(path)
+    figure = _figure(7.6)
+    axis = figure.subplots()
+    diagonal = [0.0, *(10 ** (k / 10) for k in range(-30, 1))]
+    axis.plot(diagonal, diagonal, color=LEAK_COLOUR, linestyle=":", linewidth=1.4, label="as predicted")
+    for number, (tier, line) in enumerate(points.items()):
+        predicted, realised = zip(*line, strict=True)
+        style: dict[str, Any] = {"color": COLOURS[number], "marker": MARKERS[number]}
+        axis.plot(predicted, realised, linewidth=1.8, markersize=5, label=tier, **style)
+    axis.set_xscale("symlog", linthresh=1e-3)
+    axis.set_yscale("symlog", linthresh=1e-3)
+    axis.set_xlim(0, 1.1)
+    axis.set_ylim(0, 1.1)
+    axis.set_xlabel("value the packer read (of dropped turns: given up)")
+    axis.set_ylabel("share that was evidence and readable (of dropped turns: lost)")
+    axis.set_title(title)
+    axis.grid(color="#dddddd", linewidth=0.6)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(loc="upper left", frameon=False, fontsize=9, handlelength=3.5)
     _save(figure, path)
 
 
