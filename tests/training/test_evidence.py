@@ -86,6 +86,9 @@ def test_the_beginning_of_a_conversation_is_a_conversation(examples: list[Exampl
     for name in ("vectors", "queries", "signals", "evidence", "cost"):
         np.testing.assert_array_equal(getattr(part, name), getattr(again, name))
     assert beginning(whole, min(last)) is None
+    fewer = beginning(whole, len(whole.turn_texts), 2)
+    assert fewer is not None
+    assert fewer.query_texts == [whole.query_texts[0], whole.query_texts[len(last) // 2]]
 
 
 def chosen(examples: list[Example], most: int, seed: int = 0) -> list[int]:

@@ -34,6 +34,8 @@ LENGTHS = (64, 128, 256, 512)
 """Histories of so many turns, beside the whole one, teach the thresholds how to move with the length."""
 THRESHOLD_TOKENS = 512
 """Mean tokens that the thresholds of Eq. 2 are fitted to."""
+THRESHOLD_QUESTIONS = 400
+"""About so many validation questions, shared out evenly over the conversations, teach the thresholds at each length."""
 FRESH_TOKENS = 4096
 """Tokens the encoder takes at once where it trains."""
 
@@ -223,8 +225,9 @@ class EvidenceStage:
     def _cases(self, example: Example, summarizer: HeuristicCompressor, values: TierValues) -> list[Case]:
         """The questions over histories of several lengths, as Algorithm 1 sees them."""
         whole, cases = len(example.turn_texts), list[Case]()
+        most = max(1, THRESHOLD_QUESTIONS // len(self.validation))
         for turns in (*(length for length in LENGTHS if length < whole), whole):
-            part = beginning(example, turns)
+            part = beginning(example, turns, most)
             if part is None:
                 continue
             builder = ContextBuilder(

@@ -20,6 +20,7 @@ from foveate.learned.model import FoveateModel
 from foveate.signals.features import SignalIndex
 from foveate.signals.lexical import Floats
 from foveate.signals.vectors import turn_text
+from foveate.training.sources import thin
 
 Encode = Callable[[Sequence[str]], Floats]
 
@@ -72,13 +73,14 @@ def build_example(conversation: Conversation, encode: Encode, counter: TokenCoun
     )
 
 
-def beginning(example: Example, turns: int) -> Example | None:
+def beginning(example: Example, turns: int, most: int = 0) -> Example | None:
     """The conversation's first turns alone, with the questions whose evidence lies among them; None without any.
 
-    Vectors are taken over, signals are made anew: they are standardised inside the history.
+    Of more than `most` questions some are taken, evenly spaced; 0 takes all. Vectors are taken over, signals are made
+    anew: they are standardised inside the history.
     """
     within = example.evidence[:, :turns].sum(1) == example.evidence.sum(1)
-    rows = np.flatnonzero(within & (example.evidence.sum(1) > 0)).tolist()
+    rows = list(thin(np.flatnonzero(within & (example.evidence.sum(1) > 0)).tolist(), most))
     if not rows:
         return None
     whole = example.conversation
