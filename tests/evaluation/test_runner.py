@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from foveate.core.errors import CheckpointError, ConfigError
 from foveate.core.protocols import PolicyName, Scores
 from foveate.core.schema import Conversation, Evidence, Part, Query, Question, Turn
+from foveate.core.tiers import Thresholds
 from foveate.core.tokens import ChapterCounter, load_counter
 from foveate.evaluation import checkpoints, runner
 from foveate.evaluation.cache import RecordCache
@@ -24,6 +25,7 @@ from foveate.evaluation.methods import (
     LabelMethod,
     Method,
     Methods,
+    Packing,
     RuleName,
     checkpoint_method,
     method_names,
@@ -134,6 +136,31 @@ def test_only_the_label_method_sees_evidence_and_it_does_not_see_the_question(tm
     runner.run_conversation(LabelMethod("spy", score), conversation("a"), bench(tmp_path))
     assert [type(item) for item in seen] == [Evidence] * 3
     assert "dog called" not in repr(seen)
+
+
+@dataclass
+class Choosy(Spy):
+    """Falling scores, with thresholds of its own."""
+
+    policy: PolicyName = "topk"
+
+    def open(self) -> Choosy:
+        return self
+
+    def thresholds_at(self, n: int) -> Thresholds:
+        return Thresholds(high=0.1 * n, mid=0.1 * n)
+
+    def score(self, query: Query) -> Scores:
+        return Scores([0.9, 0.5, 0.7, 0.3, 0.65, 0.2])
+
+
+def test_a_scorers_own_thresholds_hold_where_the_packing_has_none(tmp_path: Path) -> None:
+    def kept(packing: Packing) -> tuple[str, ...]:
+        method = Method("choosy", True, lambda _: (Choosy([]),), packing)
+        return runner.run_conversation(method, conversation("a"), bench(tmp_path, budgets=(200,)))[0].kept
+
+    assert kept(Packing()) == ("D1:1", "D1:3", "D2:2")
+    assert kept(Packing(thresholds=lambda n: Thresholds(0.8, 0.8))) == ("D1:1",)
 
 
 def test_one_record_a_question_and_budget_each_within_its_budget(tmp_path: Path) -> None:
