@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ def test_it_prints_the_parity_of_each_precision(
 ) -> None:
     asked: list[Any] = []
 
-    def export(run: Path, out: Path, *, int8: bool) -> dict[str, Parity]:
+    def export(run: Path, out: Path, *, int8: bool, slim: bool, rows: Sequence[object]) -> dict[str, Parity]:
+        assert not slim
+        assert not rows
         asked.append((run, out, int8))
         return {"fp32": Parity(3e-6, 1.0, 12)}
 

@@ -38,11 +38,11 @@ def test_saving_and_loading_keeps_every_bit(tmp_path: Path, fusion: str, load: C
     kept, weights = made.state_dict(), loaded.state_dict()
     assert list(kept) == list(weights)
     assert all(torch.equal(kept[name], weights[name]) for name in kept)
-    logits = made(*inputs())
-    torch.testing.assert_close(loaded(*inputs()), logits)
+    logits = made(*inputs()).logits
+    torch.testing.assert_close(loaded(*inputs()).logits, logits)
     align(loaded)
     assert torch.equal(loaded.encode(IDS, MASK), made.encode(IDS, MASK))
-    assert torch.equal(loaded(*inputs()), logits)
+    assert torch.equal(loaded(*inputs()).logits, logits)
     assert torch.equal(loaded.probability(logits), torch.sigmoid(1.75 * logits - 0.5))
 
 
@@ -58,8 +58,8 @@ def test_shapes() -> None:
     vectors, queries, signals = inputs(turns=9, questions=3)
     assert made.encode(IDS, MASK).shape == (4, DIM)
     assert made.mix(vectors).shape == (9, WIDTH)
-    assert made(vectors, queries, signals).shape == (3, 9)
-    assert made.fuse(vectors, made.mix(vectors), queries, signals).equal(made(vectors, queries, signals))
+    assert made(vectors, queries, signals).logits.shape == (3, 9)
+    assert made.fuse(vectors, made.mix(vectors), queries, signals).equal(made(vectors, queries, signals).logits)
     assert signals.shape[-1] == SIGNALS
 
 
@@ -80,18 +80,18 @@ def test_turns_encoded_within_the_step_equal_those_encoded_before() -> None:
         encoded = made.encode(IDS, MASK)
         before = vectors.clone()
         before[[5, 1]] = encoded[:2]
-        expected = made(before, encoded[2:], signals)
+        expected = made(before, encoded[2:], signals).logits
     stale = torch.zeros(2, DIM)
-    found = made(vectors, stale, signals, FRESH)
+    found = made(vectors, stale, signals, FRESH).logits
     torch.testing.assert_close(found, expected)
 
 
 def test_gradients_reach_the_encoder_only_through_fresh_turns() -> None:
     made = model()
     vectors, queries, signals = inputs(turns=9, questions=2)
-    made(vectors, queries, signals).sum().backward()
+    made(vectors, queries, signals).logits.sum().backward()
     assert all(p.grad is None for p in made.encoder.parameters())
-    made(vectors, queries, signals, FRESH).square().sum().backward()
+    made(vectors, queries, signals, FRESH).logits.square().sum().backward()
     grads = [p.grad for n, p in made.encoder.named_parameters() if "attention" in n and n.endswith("query.weight")]
     assert len(grads) == 2
     assert all(g is not None and float(g.abs().sum()) > 0 for g in grads)

@@ -31,6 +31,7 @@ from foveate.rules.budget import (
     PriceBudget,
     fit_scalar,
 )
+from foveate.rules.coherence import CoherentScorer
 from foveate.rules.hashing import HashingEmbedder
 from foveate.rules.importance import ConstantImportance, KeywordImportance
 from foveate.rules.ranking import FunctionScorer, RecencyScorer
@@ -715,7 +716,8 @@ class Judging:
 
 @pytest.mark.parametrize(("mode", "kept"), [("guard", True), ("paper", False)])
 def test_coherence_keeps_or_demotes_what_the_reply_contradicts(mode: CoherenceMode, kept: bool) -> None:
-    manager = FocusManager(Judging(), counter=ChapterCounter(), coherence=mode, summarizer=None, importance=None)
+    scorer = CoherentScorer(Judging(), None, mode)
+    manager = FocusManager(scorer, counter=ChapterCounter(), summarizer=None, importance=None)
     manager.add_message("user", "My train leaves at nine in the morning.")
     for number in range(8):
         manager.add_message("user", f"We talked about the weather in town {number} for a while.")

@@ -16,6 +16,7 @@ from foveate.corpora import medical, safety
 from foveate.corpora.medical import Consultation
 from foveate.corpora.safety import LabelledTurn
 from foveate.learned.importance import ImportanceHead
+from foveate.metrics.nli import auroc
 from foveate.signals.lexical import Floats
 from foveate.training import importance
 from foveate.training.importance import ImportanceBatches, choose_threshold, train_head
@@ -116,9 +117,10 @@ def test_without_turns_there_is_nothing_to_train() -> None:
         ImportanceBatches([], bag_of_words)
 
 
-def test_the_head_learns_templates_it_has_not_seen() -> None:
+@pytest.mark.parametrize("seed", [6, 7])
+def test_the_head_learns_templates_it_has_not_seen(seed: int) -> None:
     torch.manual_seed(0)
-    train, validation, test = importance._shared_out(safety.generate(5, per_template=3), 5)
+    train, validation, test = importance._shared_out(safety.generate(seed, per_template=3), seed)
     batches = [ImportanceBatches(part, bag_of_words) for part in (train, validation, test)]
     head = ImportanceHead(DIM, hidden=32)
     threshold = train_head(head, batches[0], batches[1], epochs=6, lr=5e-3)
@@ -127,7 +129,9 @@ def test_the_head_learns_templates_it_has_not_seen() -> None:
     with torch.no_grad():
         critical = head.probabilities(batches[2].vectors)[:, Importance.CRITICAL]
     truth = batches[2].labels == int(Importance.CRITICAL)
-    assert float(critical[truth].mean()) > float(critical[~truth].mean()) + 0.3
+    area = auroc(critical.tolist(), truth.tolist())
+    assert area is not None
+    assert area > 0.6
 
 
 def test_the_threshold_lets_through_the_share_it_may() -> None:

@@ -50,7 +50,8 @@ def without_answers(conversation: Conversation, rows: Sequence[int]) -> Conversa
 
 @pytest.fixture(scope="module")
 def conversation() -> Conversation:
-    return synthetic.generate(1, 9, SHAPE)[0]
+    made = synthetic.generate(1, 9, SHAPE)[0]
+    return replace(made, questions=tuple(sorted(made.questions, key=lambda q: q.evidence.answer is None)))
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +115,9 @@ def test_the_prompt_shows_evidence_first_then_what_scores_highest(example: Examp
 def test_the_gradient_reaches_the_scorers_parameters(example: Example, shared: Path) -> None:
     scorer: FoveateModel = tiny.model()
     config = replace(tiny_config(shared, shared / "unused"), objective=ObjectiveConfig(task="reader", budgets=(64,)))
-    stage = EvidenceStage(config, scorer, None, vectors, ChapterCounter(), [example], [example], part())  # type: ignore[arg-type]
+    stage = EvidenceStage(config, scorer, None, vectors, ChapterCounter(), [example], [example], reader=part())  # type: ignore[arg-type]
     found = stage.loss(scorer, Batch(0, tuple(ROWS)), 1)
-    assert set(found.parts) == {"listwise", "binary", "packing", "reader"}
+    assert set(found.parts) == {"listwise", "binary", "packing", "reader", "spent"}
     torch.testing.assert_close(found.total.detach(), found.parts["reader"])
     found.total.backward()
     moved = {name for name, p in scorer.named_parameters() if p.grad is not None and bool(p.grad.any())}
@@ -134,7 +135,7 @@ def test_both_adds_the_weighted_part(example: Example, shared: Path) -> None:
             reader=ReaderConfig(weight=weight),
         )
         reader = None if task == "evidence" else part()
-        stage = EvidenceStage(config, scorer, None, vectors, ChapterCounter(), [example], [example], reader)  # type: ignore[arg-type]
+        stage = EvidenceStage(config, scorer, None, vectors, ChapterCounter(), [example], [example], reader=reader)  # type: ignore[arg-type]
         found = stage.loss(scorer, Batch(0, tuple(ROWS)), 1)
         return float(found.total.detach()), float(found.parts.get("reader", torch.tensor(0.0)))
 

@@ -101,6 +101,8 @@ class ModelConfig:
         dropout: between layers.
         lexical: whether the word-matching signals are read.
         half_life: turns after which the recency signal halves when training begins; it is learned from there.
+        tier_values: what a compressed form is worth: "prior", retention squared, or "fit", on validation evidence; the
+            heuristic compressor's forms are worth next to nothing by that measure, so that they are not used.
     """
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
@@ -114,6 +116,7 @@ class ModelConfig:
     dropout: float = 0.2
     lexical: bool = True
     half_life: float = 12.0
+    tier_values: Literal["prior", "fit"] = "prior"
 
     def __post_init__(self) -> None:
         _require(0 < self.half_life < math.inf, f"model.half_life={self.half_life}: give a positive number of turns")
@@ -389,8 +392,16 @@ class TrainConfig:
             f"objective.task={self.objective.task} with model.fusion=cosine: a cosine is no probability that the "
             "packer could weigh; give fusion: linear or mlp, or task: evidence",
         )
-        alone = self.stage == "nli" or self.nli.form != "cross"
-        _require(alone, "nli.form=cross is a run of its own: give stage: nli")
+        form = self.nli.form
+        if self.stage == "evidence":
+            _require(form != "cross", "nli.form=cross trains a model of its own: give stage: nli")
+            return
+        _require(form != "off", "stage=nli with nli.form=off: give nli.form bi or cross")
+        _require(form != "bi" or tune == "frozen", f"nli.form=bi with model.encoder.tune={tune}: give tune: frozen")
+        _require(
+            form != "cross" or tune != "frozen",
+            "nli.form=cross with model.encoder.tune=frozen: nothing would train; give tune: top, lora or full",
+        )
 
     @property
     def with_nli(self) -> bool:

@@ -20,6 +20,7 @@ from foveate.rules.coherence import CoherentScorer
 from foveate.rules.contradiction import LexicalContradiction
 from foveate.rules.heuristic import HeuristicCompressor
 from foveate.rules.ranking import Bm25Scorer, RecencyScorer
+from foveate.signals.vectors import VectorScorer
 
 T = TypeVar("T")
 
@@ -128,7 +129,8 @@ def with_coherence(scorer: Scorer, mode: CoherenceMode | None) -> Scorer:
         raise ConfigError(f"no coherence {mode!r}: give one of {', '.join(get_args(CoherenceMode))}, or None")
     if isinstance(scorer, AccScorer):
         raise ConfigError(f"coherence={mode!r} around {scorer.name!r}, which has its own: leave coherence out")
-    return CoherentScorer(scorer, LexicalContradiction(), mode)
+    own = isinstance(scorer, VectorScorer) and scorer.contradiction is not None
+    return CoherentScorer(scorer, None if own else LexicalContradiction(), mode)
 
 
 def pick_counter(spec: str | TokenCounter) -> TokenCounter:

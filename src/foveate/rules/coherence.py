@@ -33,8 +33,8 @@ class CoherentScorer:
 
     Attributes:
         base: the scorer.
-        contradiction: ContradictionProb(u_i, r_{t-1}); not asked where there is no last reply (c = 1), nor where the
-            base gives a signal of that name, as a trained scorer with an NLI head does.
+        contradiction: ContradictionProb(u_i, r_{t-1}); not asked where there is no last reply (c = 1). None reads the
+            base's signal "contradiction", which a trained scorer with an NLI head gives.
         mode: see `rules.acc.coherent`.
         weight: how much a certain contradiction adds in `guard`.
         premise: what of a turn is compared with the reply; a model that keeps turn vectors reads
@@ -42,7 +42,7 @@ class CoherentScorer:
     """
 
     base: Scorer
-    contradiction: ContradictionProb
+    contradiction: ContradictionProb | None
     mode: CoherenceMode = "guard"
     weight: float = 0.5
     premise: Callable[[Turn], str] = plain_text
@@ -85,17 +85,19 @@ class _CoherentIndex:
 
     def score(self, query: Query) -> Scores:
         scores, scorer = self._base.score(query), self._scorer
-        given = scores.signals.get("contradiction")
-        found = self._contradictions(query.last_reply) if given is None else list(given)
+        found = self._contradictions(query.last_reply, scores)
         z = [coherent(s, p, scorer.mode, scorer.weight) for s, p in zip(scores.score, found, strict=True)]
         return Scores(z, scores.importance, {**scores.signals, "base": scores.score, "contradiction": found})
 
-    def _contradictions(self, reply: str | None) -> list[float]:
+    def _contradictions(self, reply: str | None, scores: Scores) -> list[float]:
         """(n,) probabilities; those of earlier turns are kept as long as the reply stays the same."""
+        judge = self._scorer.contradiction
         if not reply:
             return [0.0] * len(self._premises)
+        if judge is None:
+            return list(scores.signals["contradiction"])
         if reply != self._reply:
             self._reply, self._known = reply, []
         new = self._premises[len(self._known) :]
-        self._known.extend(float(p) for p in self._scorer.contradiction.probabilities(new, reply))
+        self._known.extend(float(p) for p in judge.probabilities(new, reply))
         return list(self._known)
