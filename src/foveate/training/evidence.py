@@ -188,7 +188,27 @@ class EvidenceStage:
         return self._builders[name]
 
     def calibrate(self) -> dict[str, float]:
-        """Fits `core.tiers.OrdinalThresholds` and, where asked for, `TierValues`, with the strict heuristic summarizer."""
+        """Fits scale and shift of the probability on validation data, then keeps the policy that packs it best, and
+        fits the thresholds of Eq. 2 and, where asked for, what a compressed form is worth.
+
+        Platt scaling (1999) by Newton's method on the logits of all validation pairs.
+        """
+        logits = [self.logits(e) for e in self.validation]
+        flat = torch.cat([z.flatten() for z in logits]).double()
+        labels = torch.cat([torch.from_numpy(e.evidence).flatten() for e in self.validation]).double()
+        scale, shift = fit_platt(flat, labels)
+        self.model.config.calibration_scale, self.model.config.calibration_shift = scale, shift
+        probabilities = torch.sigmoid(scale * flat + shift)
+        found = calibration(probabilities.tolist(), labels.int().tolist(), bins=15, binning="mass")
+        pairs = [(e, self.model.probability(z)) for e, z in zip(self.validation, logits, strict=True)]
+        policies: tuple[PolicyName, ...] = ("score", "optimal")
+        recall = {p: float(np.concatenate([self._recall(e, v, p) for e, v in pairs]).mean()) for p in policies}
+        self.model.config.policy = max(policies, key=lambda p: recall[p])
+        fitted = {"ece": found.ece, "scale": scale, "shift": shift} | {f"erb_mean_{p}": recall[p] for p in policies}
+        return fitted | self._calibrate_tiers() | self.heads.calibrate(self.model)
+
+    def _calibrate_tiers(self) -> dict[str, float]:
+        """Fits the model's `OrdinalThresholds` and, where asked for, `TierValues` (both of `core.tiers`)."""
         config, summarizer = self.model.config, HeuristicCompressor(self._counter)
         chats = [example.conversation for example in self.validation]
         values = TierValues()
