@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from foveate.config.load import load_config
+from foveate.corpora.root import KNOWN
 
 ROOT = Path(__file__).resolve().parents[1]
+SHIPPED = ROOT / "checkpoints" / "foveate-minilm"
 CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
 FOLDERS = ["checkpoints", "configs", "data", "docs", "scripts", "slurm", "src", "tests"]
 WEIGHTS = {".safetensors", ".onnx", ".pt", ".pth", ".bin", ".gguf", ".npz", ".npy", ".parquet"}
@@ -55,7 +58,9 @@ def test_tour_is_short_and_true() -> None:
     assert [stop for stop in stops if not (ROOT / stop).is_file()] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/tour.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/tour.md", "docs/METHOD.md"]
+)
 def test_relative_links_lead_somewhere(page: str) -> None:
     path = ROOT / page
     links = re.findall(r"\]\((?!https?://|#|mailto:)([^)#]+)", path.read_text())
@@ -77,9 +82,20 @@ def test_there_are_configs() -> None:
     assert CONFIGS
 
 
-def test_no_weights_and_no_large_files(tracked: list[Path]) -> None:
-    assert [path for path in tracked if path.suffix in WEIGHTS] == []
-    assert [path for path in tracked if path.stat().st_size > 3_000_000] == []
+def test_no_weights_but_the_shipped_ones_and_no_large_files(tracked: list[Path]) -> None:
+    shipped = [path for path in tracked if SHIPPED in path.parents]
+    assert [path for path in tracked if path.suffix in WEIGHTS and path not in shipped] == []
+    assert [path for path in tracked if path.stat().st_size > 3_000_000 and path not in shipped] == []
+    assert sum(path.stat().st_size for path in shipped) < 12_000_000
+
+
+def test_the_shipped_checkpoint_was_trained_on_nothing_that_forbids_it() -> None:
+    config = json.loads((SHIPPED / "config.json").read_text())
+    for source in (*config["trained_on"], *config["chosen_on"]):
+        kind, _, name = source.partition(":")
+        folders = [folder for folder in KNOWN if folder.startswith(f"nli/{name}" if kind == "nli" else kind)]
+        allowed = bool(folders) and all(KNOWN[folder].checkpoint == "yes" for folder in folders)
+        assert kind == "synthetic" or allowed, source
 
 
 def test_no_third_party_file_by_name(tracked: list[Path]) -> None:

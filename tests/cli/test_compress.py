@@ -40,7 +40,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 
 
 def test_packed_messages_go_to_stdout_and_one_line_to_stderr(chat: Path, capsys) -> None:
-    code, out, err = run(capsys, chat, "--query", "What am I allergic to?", "--budget", 150)
+    code, out, err = run(capsys, chat, "--query", "What am I allergic to?", "--budget", 150, "--scorer", "chat")
     messages = json.loads(out)
     assert code == 0
     assert messages[0] == {"role": "system", "content": "Be brief."}
@@ -84,7 +84,7 @@ def test_text_and_transcript(chat: Path, capsys) -> None:
 
 def test_the_trace_explains_every_turn(chat: Path, tmp_path: Path, capsys) -> None:
     path = tmp_path / "new" / "trace.json"
-    run(capsys, chat, "--query", "allergic?", "--budget", 150, "--trace", path, "--preamble", "P")
+    run(capsys, chat, "--query", "allergic?", "--budget", 150, "--trace", path, "--preamble", "P", "--scorer", "chat")
     trace = json.loads(path.read_text(encoding="utf-8"))
     assert len(trace["turns"]) == 34 == trace["stats"]["turns"]
     turn = next(t for t in trace["turns"] if t["turn_id"] == "a1")

@@ -25,7 +25,7 @@ def test_the_extra_for_tiktoken_is_named_and_there(monkeypatch: pytest.MonkeyPat
 
 def test_the_first_example_runs_after_the_install_line_beside_it() -> None:
     before, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition("```python\n")
-    assert "pip install 'foveate[tiktoken]'" in before
+    assert "pip install 'foveate[tiktoken,onnx]'" in before
     example = rest.partition("```")[0]
     assert '"tiktoken:o200k_base"' in example
     exec(example.replace("tiktoken:o200k_base", "cautious"), {})  # its rank file may be out of reach here

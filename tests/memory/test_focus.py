@@ -468,7 +468,8 @@ def test_the_newest_and_only_relevant_turn_is_kept_whenever_it_fits(extra: int) 
 
 
 def test_without_a_word_in_common_the_newest_turns_are_kept() -> None:
-    packed = memory([("user", f"Talk number {i} it was") for i in range(40)]).build_context("zzz?", 120)
+    talk = [("user", f"Talk number {i} it was") for i in range(40)]
+    packed = memory(talk, scorer="chat").build_context("zzz?", 120)
     kept = [turn.turn_id for turn in packed.trace if turn.tier is Tier.FULL]
     assert kept == [f"m{i}" for i in range(40 - len(kept), 40)]
     assert kept
@@ -528,7 +529,7 @@ def test_equal_inputs_give_equal_bytes_in_every_process() -> None:
 
 def test_no_torch_is_imported() -> None:
     code = (
-        "import sys; from foveate import FocusManager; m = FocusManager(); m.add_message('user', 'hi'); "
+        "import sys; from foveate import FocusManager; m = FocusManager('chat'); m.add_message('user', 'hi'); "
         "m.build_context('q', 50); sys.exit('torch' in sys.modules or 'tokenizers' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

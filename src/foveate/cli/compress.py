@@ -26,6 +26,7 @@ from foveate.memory.choices import RULE_NAMES, RendererName
 _EPILOG = f"""\
 scorers:
   {", ".join(RULE_NAMES)}
+  auto     the checkpoint that comes with foveate where its extras are installed, else chat
   FOLDER   what `foveate export` wrote (needs foveate[onnx], no torch)
 
 The conversation is a list of OpenAI messages, or an object with "messages" (.json), or one message a line (.jsonl). A
