@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ from tiny_runs import silent, tiny_config  # pyright: ignore[reportMissingImport
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
-    train(tiny_config(folder, folder / "run"), silent)
+    config = tiny_config(folder, folder / "run")
+    train(replace(config, model=replace(config.model, tier_values="fit")), silent)
     return folder / "run"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from foveate.core.context import ContextBuilder
-from foveate.core.protocols import PolicyName, Scorer, Scores
+from foveate.core.protocols import PolicyName, Scorer, Scores, thresholds_of
 from foveate.core.render import TranscriptRenderer
 from foveate.core.schema import Turn
 from foveate.core.tiers import Tier
@@ -21,7 +21,7 @@ from foveate.corpora.synthetic.conflicts import KINDS, Conflict, Kind
 from foveate.evaluation.progress import Progress
 from foveate.evaluation.report import percent, table
 from foveate.evaluation.results import Row, rounded
-from foveate.rules.acc import AccScorer, CoherenceMode, coherent
+from foveate.rules.acc import CoherenceMode, coherent
 from foveate.rules.coherence import plain_text, policy_of
 from foveate.rules.contradiction import ContradictionProb
 
@@ -104,7 +104,7 @@ def outcomes(
     s = index.score(question.query).score
     reply = question.query.last_reply or ""
     known = {model.name: model.model.probabilities([model.premise(t) for t in turns], reply) for model in models}
-    thresholds = base.thresholds_at(len(turns)) if isinstance(base, AccScorer) else None
+    thresholds = thresholds_of(base, len(turns))
     builder = ContextBuilder(counter=counter, renderer=TranscriptRenderer(), thresholds=thresholds)
     builder.append(turns)
     place = {turn.id: i for i, turn in enumerate(turns)}

@@ -19,6 +19,8 @@ _LICENCES = {
     "nli:conjnli": "ConjNLI (MIT, on Wikipedia text)",
     "nli:negation": "negation NLI (MIT)",
 }
+# Fitted parameters that a result holds beside what was measured with them.
+_FITTED = frozenset({"scale", "shift", "tau_level", "tau_rate", "tau_gap", "compressed_slope", "compressed_shift"})
 _OPEN = frozenset(_LICENCES) - {"friendsqa", "locomo"}
 
 
@@ -123,4 +125,4 @@ points at the distractor, apart. P0: no text of the benchmark was used in traini
 
 def _numbers(result: Mapping[str, Any]) -> dict[str, float]:
     both = {**result, **result.get("metrics", {})}
-    return {key: float(value) for key, value in both.items() if isinstance(value, int | float)}
+    return {key: float(value) for key, value in both.items() if key not in _FITTED and isinstance(value, int | float)}

@@ -67,6 +67,8 @@ def export(
     name = out.name
     reference = TorchVectorModel(model, tokenizer, name)
     encoder, result = _provenance(run)
+    if slim:
+        encoder = "all-MiniLM-L6-v2"
     with _building(out) as building:
         say("writing safetensors, tokenizer and three ONNX graphs")
         model.save_pretrained(building)
