@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs what scripts/ablations.yaml lists and writes docs/results/ablations.{jsonl,md,png}.
 
-Every run resumes, finished ones are passed over; --only names variants. Two processes at once (on two cores) share the
-work safely, each with its own --only.
+Every run resumes, and what has its rows is passed over, on whatever machine they were measured. Two processes at once
+(on two cores) share the work safely, each with its own --only or --seeds.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="NAMES", help="variants, comma separated (default all)")
     parser.add_argument("--seeds", default="", metavar="N,N", help="only these seeds")
+    parser.add_argument("--fresh", action="store_true", help="train and measure again what has its rows")
     parser.add_argument("--report", action="store_true", help="only write the table and the plot from the rows")
     args = parser.parse_args()
     plan = yaml.safe_load(Path("scripts/ablations.yaml").read_text(encoding="utf-8"))
@@ -40,23 +41,33 @@ def main() -> None:
     if not args.report:
         for seed in seeds:
             for name in names:
-                run_variant(plan, name, seed)
+                run_variant(plan, name, seed, args.fresh)
     report(plan)
 
 
-def run_variant(plan: dict[str, Any], name: str, seed: int) -> None:
-    """Train and evaluate one variant with one seed on every fold."""
+def run_variant(plan: dict[str, Any], name: str, seed: int, fresh: bool) -> None:
+    """Train and evaluate one variant with one seed on every fold that lacks rows, or on all."""
     variant = plan["variants"][name]
     for fold in plan["folds"]:
+        if not fresh and measured(f"{name}.s{seed}", fold, plan["budgets"]):
+            continue
         folder = RUNS / f"{name}.s{seed}"
         if "of" in variant:
-            copy(RUNS / f"{variant['of']}.s{seed}" / f"fold{fold}", folder / f"fold{fold}")
+            model = RUNS / f"{variant['of']}.s{seed}" / f"fold{fold}"
+            train(plan, plan["variants"][variant["of"]], seed, fold, model)
+            copy(model, folder / f"fold{fold}")
         else:
             train(plan, variant, seed, fold, folder / f"fold{fold}")
         policy = ["--policy", variant["policy"]] if "policy" in variant else []
         budgets = ",".join(map(str, plan["budgets"]))
         where = ["--split", "P1", "--fold", str(fold), "--method", str(folder), "--budgets", budgets]
-        foveate("evaluate", "locomo", *where, *policy, "--out", str(ROWS), quiet=True)
+        foveate("evaluate", "locomo", *where, *policy, "--out", str(ROWS), *["--fresh"] * fresh, quiet=True)
+
+
+def measured(method: str, fold: int, budgets: list[int]) -> bool:
+    """Whether the rows of a fold are there at every budget."""
+    found = {row["budget"] for row in read_rows(ROWS) if (row["method"], row["split"]["fold"]) == (method, fold)}
+    return found.issuperset(budgets)
 
 
 def train(plan: dict[str, Any], variant: dict[str, Any], seed: int, fold: int, out: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 from torch import Tensor
 
-from foveate.learned.objective.reconstruction import BleuInstance, reconstruction_loss
+from foveate.learned.objective.reconstruction import BleuInstance, reconstruction_loss, self_critical_loss
 
 SENTENCE_BLEU = BLEU(effective_order=True)
 WORDS = "the cat sat on a mat . , I 3.5 1,000 don't No! (dog) e.g. 文字".split()
@@ -67,3 +68,26 @@ def test_no_text_at_all_is_a_loss_of_one() -> None:
     instance = BleuInstance([["a b c"], [""]])
     assert float(reconstruction_loss(instance, torch.tensor([[1.0, 0.0], [0.0, 1.0]]))) == 1
     assert float(reconstruction_loss(BleuInstance([]), torch.zeros(0, 1))) == 1
+
+
+def test_self_critical_gradients_average_to_that_of_the_mean_bleu() -> None:
+    """Over all eight renderings of three turns, weighted by their probability, where the mean can be written out."""
+    texts = [options[0] for options in OPTIONS[:3]]
+    instance = BleuInstance([[text] for text in texts])
+    logits = torch.tensor([0.3, -0.8, 1.1], dtype=torch.float64, requires_grad=True)
+    keep = torch.sigmoid(logits)
+    prob = torch.stack([1 - keep, keep], -1)
+    mean = keep.new_zeros(())
+    found = torch.zeros(3, dtype=torch.float64)
+    for kept in itertools.product([0, 1], repeat=3):
+        weight = prob[range(3), kept].prod()
+        score = SENTENCE_BLEU.sentence_score(" ".join(itertools.compress(texts, kept)), [" ".join(texts)]).score / 100
+        mean = mean + weight * (1 - score)
+        inside = torch.where(torch.tensor(kept) == 0, prob[:, 0] / 2, (1 + prob[:, 0]) / 2).detach()
+        loss = self_critical_loss(instance, prob, inside)
+        assert float(loss.detach()) == pytest.approx(1 - score, abs=1e-9)
+        (gradient,) = torch.autograd.grad(loss, logits, retain_graph=True)
+        found += float(weight.detach()) * gradient
+    (expected,) = torch.autograd.grad(mean, logits)
+    assert float(expected.abs().max()) > 0.01
+    torch.testing.assert_close(found, expected)

@@ -98,6 +98,18 @@ def test_every_part_gives_a_finite_gradient(config: TrainConfig, form: str) -> N
     assert float(z.grad.abs().sum()) > 0
 
 
+@pytest.mark.parametrize("form", ["bleu", "precision", "self_critical"])
+def test_each_form_of_reconstruction_is_drawn_by_seed_and_step(config: TrainConfig, form: str) -> None:
+    made, z = objective(config, eta3=1.0, reconstruction=form), logits()
+    once, again = (parts(made, z)[1]["reconstruction"] for _ in range(2))
+    assert torch.equal(once, again)
+    assert 0 < float(once.detach()) <= len(z)
+    # A self-critical draw that equals the greedy rendering has no gradient, so that one step may be silent.
+    drawn = [made.parts(z, EVIDENCE, COST, TEXTS, judged(), {}, step=step)[1]["reconstruction"] for step in range(20)]
+    (gradient,) = torch.autograd.grad(torch.stack(drawn).sum(), z)
+    assert float(gradient.abs().sum()) > 0
+
+
 def test_the_token_penalty_is_silent_where_the_budget_binds(config: TrainConfig) -> None:
     made, z = objective(config), logits()
     (gradient,) = torch.autograd.grad(made.pack(z, COST, 60).cost.sum(), z)

@@ -146,7 +146,8 @@ class ObjectiveConfig:
         eta1: weight of L_coh.
         eta2: weight of L_token, the expected ratio r_t of Eq. 7; as a constraint it is `budget` that holds it.
         eta3: weight of L_rec.
-        reconstruction: what L_rec is 1 minus: "bleu" of Eq. 8, or "precision", BLEU without its brevity penalty.
+        reconstruction: what L_rec is 1 minus: "bleu" of Eq. 8 over expected counts, "precision", that without its
+            brevity penalty, or "self_critical", sacrebleu of a drawn rendering, by REINFORCE.
         candidates: L_rec reconstructs this many turns, those scored highest and the evidence; of a whole long
             conversation a packed context has a BLEU of 0 in every digit.
         budgets: tokens of the packings; one is drawn a batch.
@@ -161,7 +162,7 @@ class ObjectiveConfig:
     eta1: float = 0.0
     eta2: float = 0.0
     eta3: float = 0.0
-    reconstruction: Literal["bleu", "precision"] = "bleu"
+    reconstruction: Literal["bleu", "precision", "self_critical"] = "bleu"
     candidates: int = 32
     budgets: tuple[int, ...] = (256, 512, 1024)
     temperature: float = 0.05

@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from foveate.config.schema import TrainConfig
 from foveate.learned.budget import allowance
 from foveate.learned.objective.coherence import contradiction_loss, support_loss
-from foveate.learned.objective.reconstruction import BleuInstance
+from foveate.learned.objective.reconstruction import BleuInstance, self_critical_loss
 from foveate.learned.objective.task import binary_loss, listwise_loss, packing_loss
 from foveate.learned.objective.token import DualMultiplier, ratio_loss
 from foveate.learned.selection import Packed, packed_turns
@@ -89,8 +90,7 @@ class Objective:
         if weights.eta2:
             found["token"] = ratio_loss(packed.cost, float(cost.sum())).sum()
         if weights.eta3:
-            row = int(rng.integers(len(logits)))
-            found["reconstruction"] = len(logits) * self._reconstruction(packed, logits, evidence, texts, row)
+            found["reconstruction"] = len(logits) * self._reconstruction(packed, logits, evidence, texts, rng)
         spent = {"spent": (packed.cost / most).sum()}
         return total + sum(shared[name] * part for name, part in found.items()), parts | found | spent
 
@@ -101,13 +101,18 @@ class Objective:
         return packed_turns(logits, cost, given.budget, temperature, price=given.price)
 
     def _reconstruction(
-        self, packed: Packed, logits: Tensor, evidence: Tensor, texts: Sequence[str], row: int
+        self, packed: Packed, logits: Tensor, evidence: Tensor, texts: Sequence[str], rng: np.random.Generator
     ) -> Tensor:
+        row = int(rng.integers(len(logits)))
         best = logits[row].detach() + 1e3 * evidence[row]
         turns = best.topk(min(self.config.candidates, len(best))).indices.sort().values
         chosen: list[int] = turns.tolist()
         instance = BleuInstance([[texts[i]] for i in chosen])
-        found = instance.expected(packed.prob[row, turns].double())
+        prob = packed.prob[row, turns].double()
+        if self.config.reconstruction == "self_critical":
+            drawn = torch.from_numpy(rng.random(len(chosen))).to(prob.device)
+            return self_critical_loss(instance, prob, drawn).to(logits.dtype)
+        found = instance.expected(prob)
         return (1 - (found.bleu if self.config.reconstruction == "bleu" else found.precision)).to(logits.dtype)
 
     def after_step(self, means: Mapping[str, float]) -> None:

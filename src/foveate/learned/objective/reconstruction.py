@@ -6,7 +6,8 @@ with the probability that those turns are retained and everything between them i
 these are the counts themselves, and the value is sacrebleu's sentence BLEU (13a tokens, exponential smoothing,
 effective order) of D^ against D.
 
-Sources: Eq. 8 of the adaptive compression paper; BLEU, Papineni et al. (2002); sacrebleu, Post (2018).
+Sources: Eq. 8 of the adaptive compression paper; BLEU, Papineni et al. (2002); sacrebleu, Post (2018); self-critical
+training, Rennie et al. (2017).
 
 Shapes:  N turns, K options of a turn (option 0 is DROP: no text).
 """
@@ -21,6 +22,7 @@ from typing import NamedTuple
 import torch
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 ORDERS = 4
 
@@ -149,6 +151,26 @@ class BleuInstance:
 def reconstruction_loss(instance: BleuInstance, prob: Tensor) -> Tensor:
     """1 - expected BLEU (Eq. 8), a scalar in [0, 1]; `prob` as in `BleuInstance.expected`."""
     return 1 - instance.expected(prob).bleu
+
+
+def self_critical_loss(instance: BleuInstance, prob: Tensor, drawn: Tensor) -> Tensor:
+    """1 - sacrebleu of a drawn rendering D^, a scalar in [0, 1], whose gradient is that of its mean over drawings.
+
+    The gradient is REINFORCE's, -(BLEU(drawn) - BLEU(greedy)) grad log P(drawn): unbiased, where that of `expected` is
+    exact for expected counts but not for the expectation of BLEU.
+
+    Args:
+        prob: (N, K) as in `BleuInstance.expected`.
+        drawn: (N,) uniform in [0, 1); picks each turn's option by its cumulative probability.
+    """
+    last = prob.shape[1] - 1
+    option = (drawn[:, None] >= prob.detach().cumsum(1)).sum(1).clamp(max=last)
+    reward, greedy = (
+        instance.expected(one_hot(which, last + 1).to(prob)).bleu for which in (option, prob.detach().argmax(1))
+    )
+    log_prob = prob.gather(1, option[:, None]).clamp(min=1e-12).log().sum()
+    surrogate = (greedy - reward) * log_prob
+    return 1 - reward + surrogate - surrogate.detach()
 
 
 def _index(n: int, counts: Counter[Tokens], chains: Sequence[tuple[Tokens, tuple[Node, ...]]]) -> _Order:
