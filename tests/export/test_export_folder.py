@@ -147,6 +147,20 @@ def test_the_model_card_says_what_it_is(exported: Exported) -> None:
     assert "| score |" in body
 
 
+def test_the_card_of_a_head_put_on_later_has_the_scorers_numbers_too(run_folder: Path, tmp_path: Path) -> None:
+    later, erb = tmp_path / "run", json.loads((run_folder / "result.json").read_text())["metrics"]["score"]
+    shutil.copytree(run_folder / "model", later / "model")
+    config = yaml.safe_load((run_folder / "config.yaml").read_text()) | {"stage": "nli"}
+    config["model"]["encoder"] = {"name": str(run_folder), "tune": "frozen"}
+    config["nli"]["form"] = "bi"
+    (later / "config.yaml").write_text(yaml.safe_dump(config))
+    (later / "result.json").write_text(json.dumps({"calibrated_auroc": 0.75, "metrics": {"score": 0.125}}))
+    export(later, tmp_path / "export", int8=False, say=lambda _: None)
+    card = (tmp_path / "export" / "README.md").read_text()
+    assert "| NLI head, AUROC of contradiction | 0.75 |" in card
+    assert f"| score | {erb:.4g} |" in card
+
+
 def test_the_folder_loads_in_torch_too(exported: Exported, run_folder: Path) -> None:
     model, _ = load_model(exported[0])
     assert isinstance(model, FoveateModel)

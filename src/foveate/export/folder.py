@@ -32,6 +32,12 @@ from foveate.learned.model import FoveateModel
 from foveate.learned.scorer import TorchVectorModel, load_model
 from foveate.serving.onnx_scorer import FORMAT, MANIFEST, OnnxVectorModel, Precision
 
+_NLI_METRICS = {
+    "calibrated_score": "accuracy",
+    "calibrated_f1": "F1 of contradiction",
+    "calibrated_auroc": "AUROC of contradiction",
+    "calibrated_ece": "ECE of contradiction",
+}
 NOT_A_FILE_OF_THE_EXPORT = (MANIFEST, "README.md")
 
 
@@ -165,14 +171,21 @@ def _write_manifest(folder: Path, contract: dict[str, Any]) -> None:
 
 
 def _provenance(run: Path) -> tuple[str, dict[str, Any]]:
-    """Encoder and validation result of a run; empty for a bare model folder."""
+    """Encoder and validation result of a run, and of the run that its NLI head was put on; empty for a bare model."""
     if not (run / "config.yaml").is_file():
         return "not recorded", {}
     try:
-        encoder = load_config(run / "config.yaml").model.encoder.name
+        config = load_config(run / "config.yaml")
     except ConfigError as error:
         raise CheckpointError(f"{run / 'config.yaml'} cannot be read ({error}): copy it again from the run") from error
-    return encoder, _result(run / "result.json")
+    encoder, result = config.model.encoder.name, _result(run / "result.json")
+    if config.stage != "nli":
+        return encoder, result
+    head = {f"NLI head, {name}": result[key] for key, name in _NLI_METRICS.items() if key in result}
+    if (Path(encoder) / "config.yaml").is_file():
+        encoder, scorer = _provenance(Path(encoder))
+        return encoder, scorer | head
+    return encoder, head
 
 
 def _result(path: Path) -> dict[str, Any]:
