@@ -41,11 +41,12 @@ PARTS = {
     "coherence": "planted updates and contradictions: which side of a conflict is kept under each mode of Eq. 5",
     "importance": "CRITICAL turns found and taken for it: head, keyword rule, and either",
     "nli": "P(contradiction) on sentence pairs: accuracy, AUROC, F1, calibration",
+    "reconstruction": "BLEU of the context against the history (Eq. 8), with BLEU/BP and BLEU/ceiling",
     "ranking": "R@k and MRR of a question's evidence among all turns, without a budget",
 }
 _INDENT = " " * 13
 _RULES = textwrap.fill(", ".join(RULES), 116, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False)
-_PARTS = "\n".join(f"  foveate evaluate {name:<11} {what}" for name, what in PARTS.items())
+_PARTS = "\n".join(f"  foveate evaluate {name:<15} {what}" for name, what in PARTS.items())
 _EPILOG = f"""\
 other evaluations, each with a --help of its own:
 {_PARTS}

@@ -133,6 +133,25 @@ def run_conversation(method: AnyMethod, conversation: Conversation, bench: Bench
             ]
 
 
+def contexts(
+    method: Method, conversation: Conversation, bench: Bench, questions: Sequence[Question]
+) -> Iterator[tuple[Record, str]]:
+    """What a method keeps for some questions of a conversation at each budget, measured, and its text.
+
+    Of a method with several seeds the first is taken.
+    """
+    gold = _Gold(conversation, bench)
+    run = _Scored(method.scorers(conversation.id)[0], method.packing, conversation.turns, bench)
+    for question in questions:
+        for budget, packed, seconds in run.pack(question.query, bench.budgets_for(method)):
+            yield gold.measure(question, budget, packed, seconds), packed.text
+
+
+def whole_text(conversation: Conversation, bench: Bench) -> str:
+    """The whole conversation as a context would have it."""
+    return _Gold(conversation, bench).history.text
+
+
 def _ask(runs: Sequence[_Scored], question: Question, budgets: Sequence[Budget], gold: _Gold) -> Iterator[Record]:
     packed = [run.pack(question.query, budgets) for run in runs]
     for at in zip(*packed, strict=True):
