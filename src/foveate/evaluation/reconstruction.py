@@ -2,7 +2,7 @@
 
 Reading R1 of EVALUATION.md section 7: D^ is the packed context. (R2, a reader's reconstruction of the history from
 the context, needs a reader that writes tens of thousands of tokens, and is not measured.) If BLEU told evidence from
-filler, contexts of one length with more of the evidence would have more of it: the rank correlation says whether they do.
+filler, contexts of one length with more of the evidence would have more of it: the rank correlation says if they do.
 """
 
 from __future__ import annotations
