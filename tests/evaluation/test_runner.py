@@ -345,7 +345,9 @@ def test_one_fold_alone_takes_its_run_and_its_conversations(tmp_path: Path, monk
     run, part = folds(tmp_path / "run"), suite("a", "b").only_fold(1)
     assert [c.id for c in part.conversations] == ["b"]
     for folder in (run, run / "fold1"):
-        assert checkpoint_method(folder, "P1", part, 1).scorers("b")[0].name == "fold1"
+        method = checkpoint_method(folder, "P1", part, 1)
+        assert method.name == folder.name  # not "fold1" for every run: the rows of two runs would be one
+        assert method.scorers("b")[0].name == "fold1"
     with pytest.raises(ConfigError, match="LoCoMo fold 0"):
         checkpoint_method(run / "fold0", "P1", part, 1)
     with pytest.raises(ConfigError, match="--fold 2: the folds of locomo are 0 to 1"):

@@ -133,8 +133,7 @@ def setup_of(args: argparse.Namespace) -> Setup:
     if args.split == "P1" and args.fold is None:
         checkpoint = load_checkpoint(args.run, whole.name, folds=len(whole.folds))
     else:
-        part = args.run / f"fold{args.fold}"
-        checkpoint = load_checkpoint(part if part.is_dir() else args.run, whole.name, fold=args.fold)
+        checkpoint = load_checkpoint(args.run, whole.name, fold=args.fold)
     return Setup(
         suite=tested,
         split=args.split,

@@ -36,7 +36,8 @@ def load_checkpoint(folder: Path, corpus: str, *, folds: int | None = None, fold
     """The checkpoint in a folder; nothing is loaded yet.
 
     Args:
-        folder: a run, a saved model or an export; with `folds`, a folder that holds fold0, fold1, ...
+        folder: a run, a saved model or an export; with `folds` a folder that holds fold0, fold1, ..., with `fold`
+            either. Its name is the checkpoint's.
         corpus: what it will be tested on; a run that says it trained on what it is tested on is refused.
         folds: how many folds there must be; None for a single scorer.
         fold: the fold a single scorer is tested on; None for all conversations.
@@ -45,12 +46,14 @@ def load_checkpoint(folder: Path, corpus: str, *, folds: int | None = None, fold
         CheckpointError: the folder holds no scorer, or a fold is missing.
         ConfigError: the folder's runs do not fit the split.
     """
-    if folds is None:
-        if (folder / "fold0").is_dir():
-            raise ConfigError(f"{folder} holds a run for each fold: use --split P1, or name one of its folds")
-        parts = [folder]
-    else:
+    if folds is not None:
         parts = [folder / f"fold{k}" for k in range(folds)]
+    elif fold is not None and (folder / f"fold{fold}").is_dir():
+        parts = [folder / f"fold{fold}"]
+    elif (folder / "fold0").is_dir():
+        raise ConfigError(f"{folder} holds a run for each fold: use --split P1, or name one of its folds")
+    else:
+        parts = [folder]
     for number, part in enumerate(parts):
         _check(part, corpus, fold if folds is None else number)
     loaders = [lru_cache(maxsize=1)(partial(_load, part, folder.name)) for part in parts]

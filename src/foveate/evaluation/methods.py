@@ -220,9 +220,7 @@ def checkpoint_method(
     if split == "P1" and only is None:
         found, fold = load_checkpoint(folder, suite.name, folds=len(suite.folds)), suite.fold_of
     else:
-        part = folder / f"fold{only}"
-        found = load_checkpoint(part if part.is_dir() else folder, suite.name, fold=only)
-        fold = _first
+        found, fold = load_checkpoint(folder, suite.name, fold=only), _first
     return Method(
         name=found.name,
         q_aware=True,
