@@ -1,21 +1,25 @@
 """The ablation table: what each part is worth, as paired differences from the full model over the same conversations.
 
-Rows are those of `foveate evaluate` for single P1 folds, their methods named VARIANT.sSEED. Of a variant, the sums of a
-conversation are averaged over seeds, so an interval is over conversations alone and the seeds' deviation stands apart.
+Rows are those of `foveate evaluate` for single P1 folds, their methods named VARIANT.sSEED. A difference is between the
+seeds that both have; the sums of a conversation are averaged over them, so an interval is over conversations alone and
+the seeds' deviation stands apart. Runs that lack a fold are left out and named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 from foveate.core.errors import DataError, MissingExtraError
-from foveate.evaluation.report import table
+from foveate.evaluation.report import percent, table
 from foveate.evaluation.results import Row
 from foveate.metrics.statistics import Interval, cluster_bootstrap, paired_bootstrap
+
+MULTI_HOP, MULTI_HOP_AT = "1", 512
+"""LoCoMo's category of questions with evidence in several places, and the budget it is shown at."""
 
 SumsOf = Mapping[str, tuple[int, float]]
 """Conversation -> number of questions, sum of their scores."""
@@ -28,14 +32,17 @@ class Cell:
     Attributes:
         mean: ERB over the pooled questions, mean over seeds.
         deviation: standard deviation of that over seeds; None for a single seed.
-        sums: per conversation, mean over seeds.
-        seeds: how many.
+        runs: the sums by seed, all over the same conversations.
     """
 
     mean: float
     deviation: float | None
-    sums: SumsOf
-    seeds: int
+    runs: Mapping[int, SumsOf]
+
+    def sums(self, seeds: Collection[int] | None = None) -> SumsOf:
+        """Per conversation, the mean over these seeds, or over all."""
+        runs = [run for seed, run in self.runs.items() if seeds is None or seed in seeds]
+        return {name: (runs[0][name][0], fmean(run[name][1] for run in runs)) for name in runs[0]}
 
 
 def split_name(method: str) -> tuple[str, int]:
@@ -50,6 +57,15 @@ def split_name(method: str) -> tuple[str, int]:
     return variant, int(seed)
 
 
+def unfinished(rows: Sequence[Row]) -> list[str]:
+    """The methods that lack a conversation or a budget that another method has."""
+    found: dict[str, set[tuple[int, str]]] = {}
+    for row in rows:
+        found.setdefault(row["method"], set()).update((row["budget"], name) for name in row["clusters"])
+    everything = set[tuple[int, str]]().union(*found.values())
+    return [method for method, parts in found.items() if parts != everything]
+
+
 def cells(rows: Sequence[Row]) -> dict[str, dict[int, Cell]]:
     """Variant -> budget -> cell, in the order of the rows.
 
@@ -62,31 +78,32 @@ def cells(rows: Sequence[Row]) -> dict[str, dict[int, Cell]]:
         runs = found.setdefault(variant, {}).setdefault(row["budget"], {})
         runs.setdefault(seed, {}).update({name: (n, total) for name, (n, total) in row["clusters"].items()})
     return {
-        variant: {budget: _cell(variant, list(runs.values())) for budget, runs in budgets.items()}
+        variant: {budget: _cell(variant, runs) for budget, runs in budgets.items()}
         for variant, budgets in found.items()
     }
 
 
-def _cell(variant: str, runs: Sequence[SumsOf]) -> Cell:
-    names = sorted(runs[0])
-    if any(sorted(run) != names for run in runs):
+def _cell(variant: str, runs: Mapping[int, SumsOf]) -> Cell:
+    ordered = {seed: dict(sorted(run.items())) for seed, run in sorted(runs.items())}
+    if len({tuple(run) for run in ordered.values()}) > 1:
         raise DataError(f"{variant}: its seeds were measured on different conversations; run what is missing first")
-    sums = {name: (runs[0][name][0], fmean(run[name][1] for run in runs)) for name in names}
-    means = [sum(t for _, t in run.values()) / sum(n for n, _ in run.values()) for run in runs]
-    return Cell(fmean(means), stdev(means) if len(means) > 1 else None, sums, len(runs))
+    means = [sum(t for _, t in run.values()) / sum(n for n, _ in run.values()) for run in ordered.values()]
+    return Cell(fmean(means), stdev(means) if len(means) > 1 else None, ordered)
 
 
 def difference(cell: Cell, base: Cell) -> Interval:
-    """Variant minus base, paired over conversations, 95 %.
+    """Variant minus base, paired over conversations and over the seeds that both have, 95 %.
 
     Raises:
-        DataError: they were measured on different conversations.
+        DataError: they were measured on different conversations, or with no common seed.
     """
-    if list(cell.sums) != list(base.sums):
+    seeds = cell.runs.keys() & base.runs.keys()
+    if not seeds:
+        raise DataError("a variant and the full model have no seed in common: run one with the seeds of the other")
+    ours, theirs = cell.sums(seeds), base.sums(seeds)
+    if list(ours) != list(theirs):
         raise DataError("a variant and the full model were measured on different conversations")
-    first, second, counts = zip(
-        *((cell.sums[name][1], base.sums[name][1], cell.sums[name][0]) for name in cell.sums), strict=True
-    )
+    first, second, counts = zip(*((ours[name][1], theirs[name][1], ours[name][0]) for name in ours), strict=True)
     return paired_bootstrap(first, second, counts)
 
 
@@ -109,23 +126,28 @@ def markdown(rows: Sequence[Row], what: Mapping[str, str], base: str = "full") -
         what: variant -> what it changes, in the order of the table.
         base: the variant that the others are compared with.
     """
+    left_out = unfinished(rows)
+    rows = [row for row in rows if row["method"] not in left_out]
     found = cells(rows)
     if base not in found:
         raise DataError(f"no row of the variant {base!r}, which the others are compared with: run it first")
     budgets = sorted(found[base])
-    shown = [name for name in (base, *what) if name in found]
+    shown = list(dict.fromkeys(name for name in (base, *what) if name in found))
+    hard = min(budgets, key=lambda budget: (abs(budget - MULTI_HOP_AT), budget))
     lines = [
-        [name, what.get(name, "everything on"), str(min(c.seeds for c in found[name].values()))]
+        [name, what.get(name, "everything on"), str(len(found[name][budgets[0]].runs))]
         + [_shown(found[name][b]) for b in budgets]
-        for name in dict.fromkeys(shown)
+        + [percent(category_mean(rows, name, hard, MULTI_HOP))]
+        for name in shown
     ]
     deltas = [
         [name, *(_signed(difference(found[name][b], found[base][b])) for b in budgets)]
-        for name in dict.fromkeys(shown)
+        for name in shown
         if name != base
     ]
     heads = [str(b) for b in budgets]
-    conversations = ", ".join(found[base][budgets[0]].sums)
+    conversations = ", ".join(found[base][budgets[0]].sums())
+    missing = f"\nNot complete, left out: {', '.join(left_out)}.\n" if left_out else ""
     whole = cluster_bootstrap(*_sums(found[base][budgets[0]]))
     return f"""# Ablations on LoCoMo, P1
 
@@ -134,8 +156,8 @@ Test conversations: {conversations}.
 With so few conversations intervals cover less than they say: that of `{base}` at {budgets[0]} tokens is
 [{100 * whole.low:.1f}, {100 * whole.high:.1f}].
 
-{table(["variant", "what is changed", "seeds", *heads], lines)}
-
+{table(["variant", "what is changed", "seeds", *heads, f"multi-hop, {hard}"], lines)}
+{missing}
 ## Difference from `{base}`, in points
 
 Paired over conversations, 95 % interval; **bold** where it leaves 0 out.
@@ -145,7 +167,7 @@ Paired over conversations, 95 % interval; **bold** where it leaves 0 out.
 
 
 def _sums(cell: Cell) -> tuple[list[float], list[int]]:
-    return [total for _, total in cell.sums.values()], [n for n, _ in cell.sums.values()]
+    return [total for _, total in cell.sums().values()], [n for n, _ in cell.sums().values()]
 
 
 def _shown(cell: Cell) -> str:
@@ -163,7 +185,10 @@ def save_plot(rows: Sequence[Row], path: Path, base: str = "full") -> None:
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    found = cells(rows)
+    left_out = unfinished(rows)
+    found = cells([row for row in rows if row["method"] not in left_out])
+    if base not in found:
+        raise DataError(f"no row of the variant {base!r}, which the others are compared with: run it first")
     names = [name for name in found if name != base]
     budgets = sorted(found[base])
     try:
