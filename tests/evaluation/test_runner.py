@@ -337,6 +337,14 @@ def test_folders_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         checkpoint_method(tmp_path / "empty", "P0", suite("a", "b"))
 
 
+@pytest.mark.parametrize("text", ["{", "[]", '{"trained_on": 3}'])
+def test_a_damaged_config_of_a_model_is_named(tmp_path: Path, text: str) -> None:
+    run = folds(tmp_path / "run")
+    (run / "fold0" / "model" / "config.json").write_text(text)
+    with pytest.raises(CheckpointError, match=r"config.json cannot be read"):
+        checkpoint_method(run / "fold0", "P1", suite("a", "b"), 0)
+
+
 def test_one_fold_alone_takes_its_run_and_its_conversations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def load(folder: Path, name: str) -> FunctionScorer:
         return FunctionScorer(folder.name, lambda turns, query: [1.0] * len(turns))

@@ -67,9 +67,18 @@ def load_checkpoint(folder: Path, corpus: str, *, folds: int | None = None, fold
 
 
 def _seen(folder: Path, kind: str) -> list[str]:
-    """The sources that the model's config.json names as "trained_on" or "chosen_on"; none where it does not say."""
+    """The sources that the model's config.json names as "trained_on" or "chosen_on"; none where it does not say.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
     path = _place(folder) / "config.json"
-    return list(json.loads(path.read_text(encoding="utf-8")).get(kind) or ()) if path.is_file() else []
+    if not path.is_file():
+        return []
+    try:
+        return [str(source) for source in json.loads(path.read_text(encoding="utf-8")).get(kind) or ()]
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{path} cannot be read ({error}): copy it again from the run") from error
 
 
 def _corpus(source: str) -> str:
