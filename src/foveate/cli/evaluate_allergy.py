@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args
 
 import foveate
+from foveate.cli.outputs import check_outputs, write_outputs
 from foveate.core.errors import ConfigError
-from foveate.core.files import write_atomically
 from foveate.core.tokens import TokenCounter, load_counter
 from foveate.evaluation import allergy
 from foveate.evaluation.allergy import Budget, Candidate, Memory, Plan, Remembering, cells_of, markdown
 from foveate.evaluation.allergy_plot import save_plot
 from foveate.evaluation.allergy_script import PARAPHRASES
 from foveate.evaluation.checkpoints import load_checkpoint
-from foveate.evaluation.plot import check_name
 from foveate.evaluation.progress import progress
-from foveate.evaluation.results import check_writable, git_commit, rounded
+from foveate.evaluation.results import git_commit
 from foveate.memory.focus import FocusManager
 from foveate.signals.vectors import VectorScorer
 
@@ -66,30 +63,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, save, print; 0."""
-    if args.plot is not None:
-        check_name(args.plot)
-    for path in (args.out, args.report, args.plot):
-        if path is not None:
-            check_writable(path)
+    check_outputs(args, add=False)
     counter = load_counter(args.counter)
     cells = cells_of(parse_counts(args.distractors), allergy.POSITIONS)
     plan = Plan(cells, parse_budgets(args.budgets), args.paraphrases, counter, args.seed)
     candidates = [candidate(name, counter) for name in names_of(args.method)]
     with progress(len(candidates) * len(cells)) as bar:
         rows = allergy.run(candidates, plan, args.work, bar)
-    text = markdown(rows)
-    print(text)
-    if args.report is not None:
-        write_atomically(args.report, text)
-    if args.out is not None:
-        commit = git_commit(Path(foveate.__file__).parent)
-        lines = [json.dumps(rounded({**row, "code_commit": commit}), ensure_ascii=False) for row in rows]
-        write_atomically(args.out, "".join(f"{line}\n" for line in lines))
-    if args.plot is not None:
-        save_plot(rows, args.plot)
-    for what, path in (("rows", args.out), ("tables", args.report), ("plot", args.plot)):
-        if path is not None:
-            print(f"{what}: {path}", file=sys.stderr)
+    commit = git_commit(Path(foveate.__file__).parent)
+    rows = [{**row, "code_commit": commit} for row in rows]
+    write_outputs(args, markdown(rows), rows, draw=lambda path: save_plot(rows, path), add=False)
     return 0
 
 

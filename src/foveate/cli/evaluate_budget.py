@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import get_args
 
 import foveate
+from foveate.cli.outputs import check_outputs, write_outputs
 from foveate.core.errors import ConfigError
-from foveate.core.files import write_atomically
 from foveate.core.schema import Conversation
 from foveate.core.tokens import load_counter
 from foveate.corpora import synthetic
-from foveate.evaluation.budget_report import Findings, findings, markdown, plot_points, shown_as
+from foveate.evaluation.budget_report import findings, markdown, plot_points, shown_as
 from foveate.evaluation.budgets import FAMILIES, Study, family_names, run_study, steps_of
 from foveate.evaluation.checkpoints import load_checkpoint
-from foveate.evaluation.plot import check_name, save_spending_plot
+from foveate.evaluation.plot import save_spending_plot
 from foveate.evaluation.progress import progress
-from foveate.evaluation.results import RunFacts, add_rows, check_writable, git_commit, read_rows, rounded
+from foveate.evaluation.results import RunFacts, git_commit, rounded
 from foveate.evaluation.suites import SplitName, Suite, SuiteName, load_suite
 
 _FIT = Path("data/synthetic/validation.jsonl")
@@ -73,13 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit, measure, compare, store, print; 0."""
-    if args.plot is not None:
-        check_name(args.plot)
-    for path in (args.out, args.report, args.plot):
-        if path is not None:
-            check_writable(path)
-    if args.out is not None:
-        read_rows(args.out)
+    check_outputs(args)
     study = study_of(args)
     with progress(steps_of(study)) as bar:
         asked, fits = run_study(study, bar)
@@ -87,7 +80,13 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"no question of {args.corpus} with evidence was asked: test on more conversations")
     found = findings(study, asked, fits, facts_of(args, study))
     found = shown_as(found, [rounded(row) for row in found.rows])
-    _save(args, study, found)
+    title = f"{study.suite.name}, split {study.split}: evidence kept for a mean budget"
+    write_outputs(
+        args,
+        markdown(study, found, study.suite.categories),
+        found.rows,
+        draw=lambda path: save_spending_plot(plot_points(found), title, study.counter.name, path),
+    )
     return 0
 
 
@@ -156,18 +155,3 @@ def facts_of(args: argparse.Namespace, study: Study) -> RunFacts:
         command=f"foveate evaluate budget {' '.join(options)}",
         code_commit=git_commit(Path(foveate.__file__).parent),
     )
-
-
-def _save(args: argparse.Namespace, study: Study, found: Findings) -> None:
-    text = markdown(study, found, study.suite.categories)
-    print(text)
-    if args.out is not None:
-        add_rows(args.out, found.rows)
-    if args.report is not None:
-        write_atomically(args.report, text)
-    if args.plot is not None:
-        title = f"{study.suite.name}, split {study.split}: evidence kept for a mean budget"
-        save_spending_plot(plot_points(found), title, study.counter.name, args.plot)
-    for what, path in (("rows", args.out), ("tables", args.report), ("plot", args.plot)):
-        if path is not None:
-            print(f"{what}: {path}", file=sys.stderr)

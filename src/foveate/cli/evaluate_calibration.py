@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import get_args
 
 import foveate
 from foveate.cli.evaluate import parse_budgets
+from foveate.cli.outputs import check_outputs, write_outputs
 from foveate.core.errors import ConfigError
-from foveate.core.files import write_atomically
 from foveate.core.protocols import PolicyName
 from foveate.core.schema import Conversation
 from foveate.core.tokens import load_counter
 from foveate.corpora import synthetic
 from foveate.evaluation.checkpoints import load_checkpoint
-from foveate.evaluation.plot import check_name, save_reliability_plot
+from foveate.evaluation.plot import save_reliability_plot
 from foveate.evaluation.progress import progress
-from foveate.evaluation.results import RunFacts, add_rows, check_writable, git_commit, read_rows, rounded
+from foveate.evaluation.results import RunFacts, git_commit, rounded
 from foveate.evaluation.suites import SplitName, Suite, SuiteName, load_suite
 from foveate.evaluation.tier_calibration import (
     Setup,
@@ -91,29 +90,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, store, print; 0."""
-    if args.plot is not None:
-        check_name(args.plot)
-    for path in (args.out, args.report, args.plot):
-        if path is not None:
-            check_writable(path)
-    if args.out is not None:
-        read_rows(args.out)
+    check_outputs(args)
     setup = setup_of(args)
     with progress(len(setup.suite.conversations)) as bar:
         samples = run_calibration(setup, bar)
     rows = [rounded(row) for row in rows_of(setup, samples, facts_of(args, setup))]
+    title = f"{setup.suite.name}, split {setup.split}: usefulness at {middle_of(rows)} tokens"
     text = markdown(setup, rows)
-    print(text)
-    if args.out is not None:
-        add_rows(args.out, rows)
-    if args.report is not None:
-        write_atomically(args.report, text)
-    if args.plot is not None:
-        title = f"{setup.suite.name}, split {setup.split}: usefulness at {middle_of(rows)} tokens"
-        save_reliability_plot(plot_points(rows), title, args.plot)
-    for what, path in (("rows", args.out), ("tables", args.report), ("plot", args.plot)):
-        if path is not None:
-            print(f"{what}: {path}", file=sys.stderr)
+    write_outputs(args, text, rows, draw=lambda path: save_reliability_plot(plot_points(rows), title, path))
     return 0
 
 

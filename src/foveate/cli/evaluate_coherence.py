@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import foveate
+from foveate.cli.outputs import check_outputs, write_outputs
 from foveate.core.errors import ConfigError, MissingExtraError
-from foveate.core.files import write_atomically
 from foveate.core.protocols import Scorer
 from foveate.core.tokens import load_counter
 from foveate.corpora.synthetic import conflicts
@@ -19,7 +17,7 @@ from foveate.evaluation.checkpoints import load_checkpoint
 from foveate.evaluation.coherence import MODES, Contradictor, Mode, evaluate, markdown
 from foveate.evaluation.embedding import MiniLmEmbedder
 from foveate.evaluation.progress import progress
-from foveate.evaluation.results import Row, check_writable, git_commit
+from foveate.evaluation.results import Row, git_commit
 from foveate.rules.acc import acc_rule
 from foveate.rules.coherence import plain_text
 from foveate.rules.contradiction import LexicalContradiction
@@ -60,9 +58,7 @@ def run(args: argparse.Namespace) -> int:
     modes, budgets = _modes(args.modes), _budgets(args.budgets)
     if not 0 <= args.weight < math.inf:
         raise ConfigError(f"--weight {args.weight}: give a finite number, 0 or more")
-    for path in (args.out, args.report):
-        if path is not None:
-            check_writable(path)
+    check_outputs(args, add=False)
     scorers = [_scorer(name) for name in _names(args.scorer, "--scorer")]
     models = [_contradiction(name) for name in _names(args.nli, "--nli")]
     planted, counter = conflicts.generate(args.n, args.seed), load_counter(args.counter)
@@ -77,15 +73,7 @@ def run(args: argparse.Namespace) -> int:
         "command": f"foveate evaluate coherence --n {args.n} --seed {args.seed} --weight {args.weight:g}",
     }
     rows = [row | facts for row in rows]
-    text = markdown(rows)
-    print(text)
-    if args.out is not None:
-        write_atomically(args.out, "".join(json.dumps(row) + "\n" for row in rows))
-    if args.report is not None:
-        write_atomically(args.report, text)
-    for what, path in (("rows", args.out), ("tables", args.report)):
-        if path is not None:
-            print(f"{what}: {path}", file=sys.stderr)
+    write_outputs(args, markdown(rows), rows, add=False)
     return 0
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from pathlib import Path
 
 import foveate
+from foveate.cli.outputs import check_outputs, write_outputs
 from foveate.core.errors import ConfigError
-from foveate.core.files import write_atomically
 from foveate.corpora.root import data_root
 from foveate.evaluation.nli import LEXICAL, SETS, evaluate, load_sets, markdown, nli_method, save_reliability
-from foveate.evaluation.plot import check_name
 from foveate.evaluation.progress import progress
-from foveate.evaluation.results import check_writable, git_commit
+from foveate.evaluation.results import git_commit
 
 _EPILOG = f"""\
 methods, comma separated:
@@ -46,11 +43,7 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate, print, write; 0."""
     if args.limit < 0:
         raise ConfigError(f"--limit {args.limit}: give 0 or more pairs")
-    if args.plot is not None:
-        check_name(args.plot)
-    for path in (args.out, args.report, args.plot):
-        if path is not None:
-            check_writable(path)
+    check_outputs(args, add=False)
     methods = [nli_method(name) for name in _names(args.method, "--method")]
     sets = load_sets(data_root(), _names(args.sets, "--sets"), args.limit)
     with progress(len(sets) * len(methods)) as bar:
@@ -58,17 +51,7 @@ def run(args: argparse.Namespace) -> int:
     commit = git_commit(Path(foveate.__file__).parent)
     command = f"foveate evaluate nli --sets {args.sets} --limit {args.limit}"
     rows = [row | {"limit": args.limit, "code_commit": commit, "command": command} for row in rows]
-    text = markdown(rows)
-    print(text)
-    if args.out is not None:
-        write_atomically(args.out, "".join(json.dumps(row) + "\n" for row in rows))
-    if args.report is not None:
-        write_atomically(args.report, text)
-    if args.plot is not None:
-        save_reliability(rows, args.plot)
-    for what, path in (("rows", args.out), ("tables", args.report), ("plot", args.plot)):
-        if path is not None:
-            print(f"{what}: {path}", file=sys.stderr)
+    write_outputs(args, markdown(rows), rows, draw=lambda path: save_reliability(rows, path), add=False)
     return 0
 
 

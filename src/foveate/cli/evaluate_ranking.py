@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
 import foveate
+from foveate.cli.outputs import check_outputs, write_outputs
 from foveate.core.errors import ConfigError
-from foveate.core.files import write_atomically
 from foveate.evaluation.methods import RULES, Method, Methods, method_names
 from foveate.evaluation.progress import progress
 from foveate.evaluation.ranking import can_rank, markdown, rank
-from foveate.evaluation.results import RunFacts, add_rows, check_writable, git_commit, read_rows, rounded
+from foveate.evaluation.results import RunFacts, git_commit, rounded
 from foveate.evaluation.suites import SplitName, Suite, SuiteName, load_suite
 
 _EPILOG = """\
@@ -42,11 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, store, print; 0."""
-    for path in (args.out, args.report):
-        if path is not None:
-            check_writable(path)
-    if args.out is not None:
-        read_rows(args.out)
+    check_outputs(args)
     if args.fold is not None and args.split != "P1":
         raise ConfigError(f"--fold {args.fold} without folds: give --split P1")
     suite = load_suite(args.corpus, data=args.data, seed=args.seed).only_fold(args.fold).first(args.limit_conversations)
@@ -57,15 +52,7 @@ def run(args: argparse.Namespace) -> int:
             rounded(rank(method, suite, replace(facts, command=f"{facts.command} --method {name}"), bar))
             for name, method in chosen.items()
         ]
-    text = markdown(rows, suite.categories)
-    print(text)
-    if args.out is not None:
-        add_rows(args.out, rows)
-    if args.report is not None:
-        write_atomically(args.report, text)
-    for what, path in (("rows", args.out), ("tables", args.report)):
-        if path is not None:
-            print(f"{what}: {path}", file=sys.stderr)
+    write_outputs(args, markdown(rows, suite.categories), rows)
     return 0
 
 

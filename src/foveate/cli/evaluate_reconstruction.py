@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
 from foveate.cli.evaluate import facts_of, parse_budgets
+from foveate.cli.outputs import check_outputs, write_outputs
 from foveate.core.errors import ConfigError
-from foveate.core.files import write_atomically
 from foveate.core.protocols import PolicyName
 from foveate.core.tokens import load_counter
 from foveate.evaluation.cache import RecordCache
 from foveate.evaluation.methods import Method, Methods, method_names
 from foveate.evaluation.progress import progress
 from foveate.evaluation.reconstruction import markdown, rebuild, rows_of
-from foveate.evaluation.results import Row, add_rows, check_writable, read_rows, rounded
+from foveate.evaluation.results import Row, rounded
 from foveate.evaluation.runner import Bench
 from foveate.evaluation.suites import SplitName, SuiteName, load_suite
 
@@ -54,11 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure, store, print; 0."""
-    for path in (args.out, args.report):
-        if path is not None:
-            check_writable(path)
-    if args.out is not None:
-        read_rows(args.out)
+    check_outputs(args)
     if args.questions < 1:
         raise ConfigError(f"--questions {args.questions} leaves nothing to measure: give 1 or more")
     if args.fold is not None and args.split != "P1":
@@ -78,15 +73,7 @@ def run(args: argparse.Namespace) -> int:
             mine = replace(facts, command=f"{command} --method {shown}")
             found = rebuild(method, bench, args.questions, bar)
             rows.extend(rounded(row) for row in rows_of(method, bench, found, mine))
-    text = markdown(rows)
-    print(text)
-    if args.out is not None:
-        add_rows(args.out, rows)
-    if args.report is not None:
-        write_atomically(args.report, text)
-    for what, path in (("rows", args.out), ("table", args.report)):
-        if path is not None:
-            print(f"{what}: {path}", file=sys.stderr)
+    write_outputs(args, markdown(rows), rows)
     return 0
 
 
