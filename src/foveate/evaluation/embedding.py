@@ -35,8 +35,10 @@ class MiniLmEmbedder:
         try:
             import torch
             from transformers import AutoModel, AutoTokenizer
+            from transformers.utils.logging import disable_progress_bar
         except ImportError as error:
             raise MissingExtraError("torch", "train") from error
+        disable_progress_bar()
         folder = self._folder or minilm_folder()
         return torch, AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
 
