@@ -21,6 +21,9 @@ from foveate.metrics.statistics import Interval, cluster_bootstrap, paired_boots
 MULTI_HOP, MULTI_HOP_AT = "1", 512
 """LoCoMo's category of questions with evidence in several places, and the budget it is shown at."""
 
+FARTHEST = 0.15
+"""The largest difference that the plot draws to scale."""
+
 SumsOf = Mapping[str, tuple[int, float]]
 """Conversation -> number of questions, sum of their scores."""
 
@@ -199,17 +202,27 @@ def save_plot(rows: Sequence[Row], path: Path, base: str = "full") -> None:
     figure = Figure(figsize=(3.0 * len(budgets) + 2.5, 0.34 * len(names) + 1.6), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(1, len(budgets), sharey=True, squeeze=False)[0]
+    deltas = {b: [difference(found[name][b], found[base][b]) for name in names] for b in budgets}
+    near = [each for column in deltas.values() for each in column if abs(each.point) <= FARTHEST]
+    reach = 105 * max((max(abs(each.low), abs(each.high)) for each in near), default=FARTHEST)
     for axis, budget in zip(axes, budgets, strict=True):
-        _panel(axis, [difference(found[name][budget], found[base][budget]) for name in names], budget)
+        _panel(axis, deltas[budget], budget, reach)
     axes[0].set_yticks(range(len(names)), names)
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(len(names) - 0.5, -0.5)
     figure.suptitle(f"ERB against `{base}`, in points (95 % over conversations)", fontsize=11)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
 
 
-def _panel(axis: Any, found: Sequence[Interval], budget: int) -> None:
+def _panel(axis: Any, found: Sequence[Interval], budget: int, reach: float) -> None:
+    """What lies beyond `FARTHEST` is written at the edge, so that it does not squeeze the others."""
+    axis.set_xlim(-reach, reach)
     for place, each in enumerate(found):
+        if abs(each.point) > FARTHEST:
+            side, arrow = (-1, "\u2190 ") if each.point < 0 else (1, "\u2192 ")
+            where = {"ha": "left" if side < 0 else "right", "va": "center", "fontsize": 9, "color": "#D55E00"}
+            axis.text(0.97 * side * reach, place, f"{arrow}{100 * each.point:+.0f}", **where)
+            continue
         clear = each.low > 0 or each.high < 0
         colour = "#888888" if not clear else "#009E73" if each.point > 0 else "#D55E00"
         axis.plot([100 * each.low, 100 * each.high], [place, place], color=colour, linewidth=2)
