@@ -261,7 +261,7 @@ def test_an_encoder_that_saw_another_fold_is_refused(shared: Path, tmp_path: Pat
     encoder.config.trained_on, encoder.config.chosen_on = ["locomo:3"], ["locomo:3", "qmsum:val"]
     encoder.save_pretrained(tmp_path / "tuned")
     model = replace(config.model, encoder=replace(config.model.encoder, name=str(tmp_path / "tuned")))
-    data = replace(config.data, train=("locomo", "qmsum:train"), validation=("locomo",), fold=3)
+    data = replace(config.data, train=("locomo", "cloze:locomo", "qmsum:train"), validation=("locomo",), fold=3)
     made = build_model(model)
     record_sources(made, replace(config, model=model, data=data))
     assert made.config.trained_on == ["locomo:3", "qmsum:train"]

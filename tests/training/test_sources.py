@@ -57,6 +57,19 @@ def test_qmsum_questions_have_their_evidence(data_root: Path) -> None:
         assert all(q.evidence.turn_ids and here.issuperset(q.evidence.turn_ids) for q in piece.questions)
 
 
+def test_any_source_gives_cloze_questions_instead_of_its_own(data_root: Path) -> None:
+    config = DataConfig(train=("cloze:qmsum:val",), cloze_conversations=5, cloze_questions=7, cloze_turns=200)
+    pieces = load_sources(config, "train")
+    assert len(pieces) == 5
+    assert all(len(piece.turns) <= 200 and len(piece.questions) <= 7 for piece in pieces)
+    assert sum(len(piece.questions) for piece in pieces) > 20
+    assert {q.evidence.category for piece in pieces for q in piece.questions} == {"cloze"}
+    with pytest.raises(ConfigError, match=r"data\.fold"):
+        DataConfig(train=("cloze:locomo",))
+    with pytest.raises(ConfigError, match="data source 'wikipedia'"):
+        load_sources(DataConfig(train=("cloze:wikipedia",)), "train")
+
+
 def test_long_conversations_are_cut_and_keep_what_is_answerable(tmp_path: Path) -> None:
     path = write_conversations(tmp_path / "some.jsonl", 3, seed=8)
     whole = store.read(path)

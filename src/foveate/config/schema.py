@@ -27,12 +27,16 @@ class DataConfig:
 
     Attributes:
         train: sources, each "synthetic:FILE.jsonl", "qmsum:train", "friendsqa:dev" or "locomo" (the training
-            conversations of `fold`, P1 of the evaluation protocol).
+            conversations of `fold`, P1 of the evaluation protocol); or "cloze:" and one of these, whose own questions
+            are then replaced by sentences taken out of turns (inverse cloze).
         validation: sources of the same form; "locomo" stands for the validation conversations of `fold`.
         fold: P1 fold, 0 to 4; needed where "locomo" is named.
         max_turns: longer conversations are cut into pieces of this many turns that keep their own questions.
         max_conversations: at most this many training conversations, the first ones; 0 takes all.
         validation_questions: at most this many validation questions a conversation, evenly spaced; 0 takes all.
+        cloze_conversations: at most this many pieces of a "cloze:" source, evenly spaced; 0 takes all.
+        cloze_questions: questions a piece of it.
+        cloze_turns: turns a piece of it.
     """
 
     train: tuple[str, ...] = ("synthetic:data/synthetic/train.jsonl",)
@@ -41,15 +45,21 @@ class DataConfig:
     max_turns: int = 1200
     max_conversations: int = 0
     validation_questions: int = 0
+    cloze_conversations: int = 40
+    cloze_questions: int = 32
+    cloze_turns: int = 512
 
     def __post_init__(self) -> None:
         _require(bool(self.train), "data.train is empty: name at least one source, such as synthetic:FILE.jsonl")
         _require(self.fold is None or 0 <= self.fold <= 4, f"data.fold={self.fold}: folds are 0 to 4")
-        wants_fold = "locomo" in (*self.train, *self.validation)
+        wants_fold = any(name.removeprefix("cloze:") == "locomo" for name in (*self.train, *self.validation))
         _require(not wants_fold or self.fold is not None, "data names locomo: give data.fold, 0 to 4")
         _require(self.max_turns >= 8, f"data.max_turns={self.max_turns}: give at least 8")
         _require(self.max_conversations >= 0, f"data.max_conversations={self.max_conversations}: give 0 or more")
         _require(self.validation_questions >= 0, f"data.validation_questions={self.validation_questions}: 0 or more")
+        _require(self.cloze_conversations >= 0, f"data.cloze_conversations={self.cloze_conversations}: give 0 or more")
+        _require(self.cloze_questions >= 1, f"data.cloze_questions={self.cloze_questions}: give at least 1")
+        _require(self.cloze_turns >= 8, f"data.cloze_turns={self.cloze_turns}: give at least 8")
 
 
 @dataclass(frozen=True)

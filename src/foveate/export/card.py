@@ -33,7 +33,8 @@ def model_card(
     rows: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """Markdown with the front matter that model hubs read; `rows` are result rows of this model on benchmarks."""
-    kinds = sorted({source if source in _LICENCES else source.partition(":")[0] for source in sources})
+    plain = [source.removeprefix("cloze:") for source in sources]
+    kinds = sorted({source if source in _LICENCES else source.partition(":")[0] for source in plain})
     licence = "apache-2.0" if _OPEN.issuperset(kinds) else "other"
     trained = "\n".join(f"- {_LICENCES.get(kind, kind)}" for kind in kinds) or "- not recorded"
     measured = "\n".join(f"| {key} | {value:.4g} |" for key, value in sorted(_numbers(result).items()))

@@ -120,7 +120,7 @@ def record_sources(model: FoveateModel, config: TrainConfig) -> None:
     """
     seen = model.config
     for field, names in (("trained_on", config.data.train), ("chosen_on", config.data.validation)):
-        now = [f"locomo:{config.data.fold}" if name == "locomo" else name for name in (*names, *sources(config))]
+        now = [_seen_as(name, config.data.fold) for name in (*names, *sources(config))]
         setattr(seen, field, sorted({*(getattr(seen, field) or ()), *now}))
     folds = {name for name in (*seen.trained_on, *seen.chosen_on) if name.startswith("locomo:")}
     if len(folds) > 1:
@@ -128,6 +128,11 @@ def record_sources(model: FoveateModel, config: TrainConfig) -> None:
             f"data.fold={config.data.fold}, and the encoder {config.model.encoder.name} saw another LoCoMo fold "
             f"({', '.join(sorted(folds))}): its test conversations would leak; start from the same fold's encoder"
         )
+
+
+def _seen_as(source: str, fold: int | None) -> str:
+    """A source as a model's config.json has it: of LoCoMo the fold, whatever was asked about its text."""
+    return f"locomo:{fold}" if source.removeprefix("cloze:") == "locomo" else source
 
 
 def _silent(_: str) -> None:

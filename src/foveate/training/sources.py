@@ -11,6 +11,7 @@ from foveate.config.schema import DataConfig
 from foveate.core.errors import ConfigError
 from foveate.core.schema import Conversation
 from foveate.corpora import friendsqa, locomo, qmsum, store
+from foveate.corpora.cloze import inverse_cloze
 from foveate.corpora.root import data_root
 
 Role = Literal["train", "validation"]
@@ -35,6 +36,9 @@ def load_sources(config: DataConfig, role: Role) -> list[Conversation]:
 def _load(name: str, config: DataConfig, role: Role) -> list[Conversation]:
     kind, _, rest = name.partition(":")
     match kind:
+        case "cloze":
+            pieces = [piece for whole in _load(rest, config, role) for piece in _pieces(whole, config.cloze_turns)]
+            return [inverse_cloze(piece, config.cloze_questions) for piece in thin(pieces, config.cloze_conversations)]
         case "synthetic":
             return store.read(Path(rest))
         case "locomo":
@@ -47,7 +51,9 @@ def _load(name: str, config: DataConfig, role: Role) -> list[Conversation]:
             match rest:
                 case "dev" | "test":
                     return friendsqa.load(data_root(), rest)
-    raise ConfigError(f"data source {name!r}: give synthetic:FILE, locomo, qmsum:train|val|test or friendsqa:dev|test")
+    raise ConfigError(
+        f"data source {name!r}: give synthetic:FILE, locomo, qmsum:train|val|test, friendsqa:dev|test, or cloze: and one of these"
+    )
 
 
 def _locomo(config: DataConfig, role: Role) -> list[Conversation]:
@@ -62,14 +68,20 @@ def _cut(conversation: Conversation, max_turns: int) -> Iterator[Conversation]:
     """Pieces of at most `max_turns` turns; a question goes with the piece that holds all its evidence, or is left
     out.
     """
-    for start in range(0, len(conversation.turns), max_turns):
-        turns = conversation.turns[start : start + max_turns]
-        here = {turn.id for turn in turns}
+    for piece in _pieces(conversation, max_turns):
+        here = {turn.id for turn in piece.turns}
         questions = tuple(
             q for q in conversation.questions if q.evidence.turn_ids and here.issuperset(q.evidence.turn_ids)
         )
+        yield replace(piece, questions=questions)
+
+
+def _pieces(conversation: Conversation, max_turns: int) -> Iterator[Conversation]:
+    """Pieces of at most `max_turns` turns, without questions."""
+    for start in range(0, len(conversation.turns), max_turns):
         suffix = f"@{start}" if len(conversation.turns) > max_turns else ""
-        yield replace(conversation, id=conversation.id + suffix, turns=turns, questions=questions)
+        turns = conversation.turns[start : start + max_turns]
+        yield replace(conversation, id=conversation.id + suffix, turns=turns, questions=())
 
 
 def thin(items: Sequence[T], most: int) -> tuple[T, ...]:
