@@ -1,7 +1,7 @@
 """The inverse cloze task (Lee et al., 2019): a sentence taken out of its turn is a question that the turn answers.
 
-Labels for dialogues that have none: what a speaker says in one breath belongs together, so the sentence and what is left
-of its turn are about one thing and share few of the words. No answer is known, and none is needed for retrieval.
+Labels for dialogues that have none: what a speaker says in one breath belongs together, so the sentence and what is
+left of its turn are about one thing, in other words. No answer is known, and none is needed for retrieval.
 """
 
 from __future__ import annotations

@@ -51,9 +51,8 @@ def _load(name: str, config: DataConfig, role: Role) -> list[Conversation]:
             match rest:
                 case "dev" | "test":
                     return friendsqa.load(data_root(), rest)
-    raise ConfigError(
-        f"data source {name!r}: give synthetic:FILE, locomo, qmsum:train|val|test, friendsqa:dev|test, or cloze: and one of these"
-    )
+    known = "synthetic:FILE, locomo, qmsum:train|val|test, friendsqa:dev|test, or cloze: and one of these"
+    raise ConfigError(f"data source {name!r}: give {known}")
 
 
 def _locomo(config: DataConfig, role: Role) -> list[Conversation]:
