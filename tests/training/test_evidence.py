@@ -16,7 +16,7 @@ from tiny_runs import SHAPE, tiny_config
 from foveate.core.tokens import ChapterCounter
 from foveate.corpora import synthetic
 from foveate.signals.lexical import Floats
-from foveate.training.evidence import BM25, EvidenceStage, fit_platt, fresh_turns
+from foveate.training.evidence import BM25, EvidenceStage, fit_platt, fresh_turns, policy_for
 from foveate.training.examples import Example, VectorCache, beginning, build_example
 from foveate.training.stage import Batch
 
@@ -30,6 +30,21 @@ def test_platt_finds_a_known_scale_and_shift(scale: float, shift: float) -> None
     labels = torch.cat([torch.arange(10_000) < count for count in ones]).double()
     found = fit_platt(repeated, labels)
     assert found == pytest.approx((scale, shift), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("by_score", "policy"),
+    [
+        ([0.5] * 8, "optimal"),
+        ([0.6] * 8, "score"),
+        ([1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5], "optimal"),
+        ([0.7, 0.6, 0.5, 0.7, 0.6, 0.7, 0.6, 0.7], "score"),
+        ([0.4] * 8, "optimal"),
+        ([1.0], "optimal"),
+    ],
+)
+def test_the_knapsack_gives_way_to_a_clear_lead_alone(by_score: list[float], policy: str) -> None:
+    assert policy_for(np.array(by_score), np.full(len(by_score), 0.5)) == policy
 
 
 def constant(texts: Sequence[str]) -> Floats:
