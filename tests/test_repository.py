@@ -98,6 +98,13 @@ def test_the_shipped_checkpoint_was_trained_on_nothing_that_forbids_it() -> None
         assert kind == "synthetic" or allowed, source
 
 
+def test_the_shipped_checkpoint_names_no_place_on_the_machine_that_made_it() -> None:
+    for path in SHIPPED.iterdir():
+        assert not [mark for mark in (b"site-packages", b'.py", line', b"/src/foveate") if mark in path.read_bytes()], (
+            path
+        )
+
+
 def test_no_third_party_file_by_name(tracked: list[Path]) -> None:
     assert [path for path in tracked if path.name in THIRD_PARTY] == []
 

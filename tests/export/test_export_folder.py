@@ -134,6 +134,13 @@ def test_damaged_numbers_of_the_tiers_are_named(copied: Path, key: str, value: o
         OnnxScorer(copied)
 
 
+def test_no_file_names_a_place_on_this_machine(exported: Exported) -> None:
+    for path in (p for p in exported[0].rglob("*") if p.is_file()):
+        assert not [mark for mark in (b"site-packages", b'.py", line', b"/src/foveate") if mark in path.read_bytes()], (
+            path
+        )
+
+
 def test_the_model_card_says_what_it_is(exported: Exported) -> None:
     card = (exported[0] / "README.md").read_text()
     _, front, body = card.split("---\n", 2)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import onnx
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
@@ -94,6 +95,21 @@ def _export(
             output_names=[output],
             verbose=False,
         )
+    _forget_where(path)
+
+
+def _forget_where(path: Path) -> None:
+    """Takes out what the exporter notes of the source: stack traces with this machine's paths, unlike everywhere."""
+    model = onnx.load(path)
+    graph = model.graph
+    for part in (model, graph, *graph.node, *graph.value_info, *graph.input, *graph.output, *graph.initializer):
+        del part.metadata_props[:]
+        part.doc_string = ""
+    for function in model.functions:
+        for part in (function, *function.node, *function.value_info):
+            del part.metadata_props[:]
+            part.doc_string = ""
+    onnx.save(model, path)
 
 
 @contextmanager

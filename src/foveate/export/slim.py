@@ -63,9 +63,6 @@ def _empty(path: Path, tensors: Mapping[str, Floats]) -> dict[str, tuple[str, bo
         initializer.data_location = onnx.TensorProto.EXTERNAL
         for key, value in (("location", "base"), ("offset", "0"), ("length", str(array.nbytes))):
             initializer.external_data.add(key=key, value=value)
-    for node in graph.graph.node:
-        node.ClearField("metadata_props")
-        node.ClearField("doc_string")
     path.write_bytes(graph.SerializeToString(deterministic=True))
     return places
 

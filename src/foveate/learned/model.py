@@ -123,7 +123,9 @@ class FoveateModel(PreTrainedModel):
 
     def __init__(self, config: FoveateConfig) -> None:
         super().__init__(config)
-        encoder_config = AutoConfig.for_model(**(config.encoder or {}))
+        # Where the encoder was loaded from is a path of one machine, and says nothing on another.
+        config.encoder = {name: value for name, value in (config.encoder or {}).items() if name != "_name_or_path"}
+        encoder_config = AutoConfig.for_model(**config.encoder)
         self.encoder: nn.Module = AutoModel.from_config(encoder_config)
         self.dim = int(encoder_config.hidden_size)
         features = len(config.signal_names or SIGNAL_NAMES) + COSINE_FEATURES
