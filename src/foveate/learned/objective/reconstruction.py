@@ -15,7 +15,7 @@ Shapes:  N turns, K options of a turn (option 0 is DROP: no text).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -74,6 +74,7 @@ class BleuInstance:
         reference = [token for texts in self._tokens for token in texts[0]]
         self.reference_length = len(reference)
         counts = [Counter(zip(*(reference[s:] for s in range(n)), strict=False)) for n in range(1, ORDERS + 1)]
+        self._beginnings = self._by_token_before(counts[1])
         self._orders = [_index(n, counts[n - 1], list(self._chains(n, counts))) for n in range(1, ORDERS + 1)]
 
     def _chains(self, n: int, counts: Sequence[Counter[Tokens]]) -> Iterator[tuple[Tokens, tuple[Node, ...]]]:
@@ -93,20 +94,26 @@ class BleuInstance:
     ) -> Iterator[tuple[Tokens, tuple[Node, ...]]]:
         if start not in counts[len(start) - 1]:
             return
-        for turn, option, tokens in self._beginning_after(nodes[-1][0]):
+        for turn, option, tokens in self._beginnings.get(start[-1], ()):
             gram = start + tokens[: n - len(start)]
-            if gram not in counts[len(gram) - 1]:
+            if turn <= nodes[-1][0] or gram not in counts[len(gram) - 1]:
                 continue
             if len(gram) == n:
                 yield gram, (*nodes, (turn, option))
             else:
                 yield from self._over_seams(gram, (*nodes, (turn, option)), n, counts)
 
-    def _beginning_after(self, turn: int) -> Iterator[tuple[int, int, Tokens]]:
-        for later in range(turn + 1, len(self._tokens)):
-            for option, tokens in enumerate(self._tokens[later], start=1):
-                if tokens:
-                    yield later, option, tokens
+    def _by_token_before(self, bigrams: Iterable[Tokens]) -> dict[str, list[tuple[int, int, Tokens]]]:
+        """For each token, the options, in order, that begin with a token that follows it in the reference."""
+        before: dict[str, list[str]] = defaultdict(list)
+        for first, second in bigrams:
+            before[second].append(first)
+        found: dict[str, list[tuple[int, int, Tokens]]] = defaultdict(list)
+        for turn, texts in enumerate(self._tokens):
+            for option, tokens in enumerate(texts, start=1):
+                for token in before[tokens[0]] if tokens else ():
+                    found[token].append((turn, option, tokens))
+        return found
 
     def expected(self, prob: Tensor) -> ExpectedBleu:
         """BLEU of D^ against D under the options' probabilities.
