@@ -15,6 +15,7 @@ SERVING = [
     "foveate.core.context",
     "foveate.signals",
     "foveate.rules",
+    "foveate.summarizers",
     "foveate.memory",
     "foveate.serving",
     "foveate.cli.main",

@@ -28,7 +28,7 @@ from foveate.metrics.locomo import answer_parts, normal_context
 from foveate.metrics.retrieval import coverage, evidence_recall
 from foveate.metrics.text import normalise, stemmed
 from foveate.rules.budget import offer_of
-from foveate.rules.heuristic import HeuristicCompressor
+from foveate.summarizers.heuristic import HeuristicCompressor
 
 WARM_UPS = 3
 WHOLE = 1 << 40

@@ -39,8 +39,8 @@ from foveate.evaluation.suites import SplitName, Suite, content_sha
 from foveate.metrics.calibration import calibration
 from foveate.metrics.retrieval import KEPT_FROM, coverage, evidence_recall
 from foveate.metrics.statistics import cluster_bootstrap
-from foveate.rules.heuristic import HeuristicCompressor
 from foveate.rules.tier_values import evidence_forms, fit_tier_values
+from foveate.summarizers.heuristic import HeuristicCompressor
 
 ValuesName = Literal["own", "prior", "fit"]
 ShortenName = Literal["strict", "loose", "no"]

@@ -18,9 +18,9 @@ from foveate.rules.afm import afm_paper_offline, afm_public_offline, afm_rule
 from foveate.rules.chat import ChatScorer
 from foveate.rules.coherence import CoherentScorer
 from foveate.rules.contradiction import LexicalContradiction
-from foveate.rules.heuristic import HeuristicCompressor
 from foveate.rules.ranking import Bm25Scorer, RecencyScorer
 from foveate.signals.vectors import VectorScorer
+from foveate.summarizers.heuristic import HeuristicCompressor
 
 T = TypeVar("T")
 

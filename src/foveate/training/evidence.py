@@ -18,11 +18,11 @@ from foveate.core.tiers import Tier, TierValues
 from foveate.core.tokens import TokenCounter
 from foveate.learned.model import FoveateModel, Fresh
 from foveate.metrics.calibration import calibration
-from foveate.rules.heuristic import HeuristicCompressor
 from foveate.rules.thresholds import Case, case_of, fit_thresholds
 from foveate.rules.tier_values import evidence_forms, fit_tier_values
 from foveate.signals.batches import Windows, length_batches, pad
 from foveate.signals.features import SIGNAL_NAMES, standardise
+from foveate.summarizers.heuristic import HeuristicCompressor
 from foveate.training.examples import Encode, Example, beginning
 from foveate.training.heads import Heads
 from foveate.training.objective import Judged, Objective

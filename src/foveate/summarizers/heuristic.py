@@ -16,8 +16,8 @@ from foveate.core.protocols import Compressed
 from foveate.core.tiers import Importance
 from foveate.core.tokens import TokenCounter
 from foveate.rules.importance import classify_text
-from foveate.rules.segments import Span, clauses, sentences, words
 from foveate.signals.lexical import content_terms
+from foveate.summarizers.segments import Span, clauses, sentences, words
 
 _ARTICLES = frozenset({"a", "an", "the", "and"})
 _NEGATION = re.compile(

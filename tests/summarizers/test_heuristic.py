@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from foveate.core.protocols import Compressed, Summarizer
 from foveate.core.tokens import ChapterCounter, EncodeCounter, TokenCounter, load_counter
-from foveate.rules.heuristic import HeuristicCompressor
-from foveate.rules.segments import Span, clauses, sentences, words
+from foveate.summarizers.heuristic import HeuristicCompressor
+from foveate.summarizers.segments import Span, clauses, sentences, words
 
 CHARACTERS = EncodeCounter(lambda text: [ord(c) for c in text], "characters")
 BYTES = EncodeCounter(lambda text: text.encode("utf-8", "replace"), "bytes")

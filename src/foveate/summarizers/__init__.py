@@ -1,0 +1,1 @@
+"""The COMPRESSED tier: shorter forms of a turn, and what they must not lose. No torch."""
