@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -48,6 +49,7 @@ def build(turns: list[Turn], score: list[float], budget: int, policy: PolicyName
         renderer=arguments.pop("renderer", PLAIN),
         summarizer=arguments.pop("summarizer", None),
         stub_value=arguments.pop("stub_value", 0.0),
+        compress_ratios=arguments.pop("compress_ratios", (0.5,)),
     )
     builder.append(turns)
     importance = arguments.pop("importance", None)
@@ -297,8 +299,13 @@ def test_bad_scores_are_named(scores: Scores, said: str) -> None:
 
 
 def test_bad_arguments_are_named() -> None:
-    for name, value in (("stub_value", -0.1), ("stub_value", 2), ("compress_ratio", 0.0), ("compress_ratio", 1.0)):
-        with pytest.raises(ConfigError, match=f"{name}={value}"):
+    for name, value in (
+        ("stub_value", -0.1),
+        ("stub_value", 2),
+        ("compress_ratios", (0.0,)),
+        ("compress_ratios", (1.0,)),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(f"{name}={value}")):
             ContextBuilder(counter=WORDS, renderer=PLAIN, **{name: value})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="include_query=True without a query"):
         build(DATED, [1, 1, 1], 99, include_query=True)
@@ -378,8 +385,24 @@ def test_summaries_are_made_only_where_asked_for_and_once() -> None:
     assert 0 < len(recorder.asked) <= 4 * 12 // 6 + 1
 
 
+def test_of_several_forms_the_policy_takes_what_fits_and_pays() -> None:
+    for policy in ("score", "newest", "optimal"):
+        found: dict[int, tuple[str, int]] = {}
+        for budget in (6, 5, 4, 3, 2):
+            ratios = {"summarizer": Shortener(WORDS), "compress_ratios": (0.8, 0.5, 0.25)}
+            packed = build([Turn("m0", "user", "one two three four five six")], [1.0], budget, policy, **ratios)
+            trace = packed.trace[0]
+            assert packed.tokens <= budget
+            assert trace.cost == (trace.tokens[trace.tier.name.lower()] if trace.tier else 0)
+            found[budget] = trace.emitted, trace.cost
+        assert found[6][0] == "one two three four five six"
+        lengths = [len(found[budget][0].split()) for budget in (6, 5, 4, 3, 2)]
+        assert lengths == sorted(lengths, reverse=True)
+        assert set(lengths) >= {6, 4, 3}, policy
+
+
 def test_summaries_know_the_query_only_where_told() -> None:
-    _, recorder, _ = recorded("newest", 33, query_aware_compression=True, compress_ratio=0.4)
+    _, recorder, _ = recorded("newest", 33, query_aware_compression=True, compress_ratios=(0.4,))
     assert recorder.asked == [("one two three four five six", 2, "why?")]
 
 

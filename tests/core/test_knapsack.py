@@ -44,6 +44,17 @@ def _options(item: Item) -> list[Option | None]:
     return [None, *item.options]
 
 
+def total(instance: Instance, packing: Packing) -> tuple[float, int]:
+    """Value and cost of the options that a packing names, added up anew."""
+    value, cost, sections = 0.0, instance.fixed_cost, set[int]()
+    for index, (item, tier) in enumerate(zip(instance.items, packing.choice, strict=True)):
+        if tier is not Tier.DROP:
+            option = [o for o in item.options if o.tier is tier][packing.form.get(index, 0)]
+            value, cost = value + option.value, cost + option.cost
+            sections |= set() if item.section is None else {item.section}
+    return value, cost + sum(instance.header_costs[section] for section in sections)
+
+
 @st.composite
 def instances(draw: st.DrawFn, least_cost: int = 0, loose_sections: bool = True) -> Instance:
     sections = draw(st.integers(0, 3))
@@ -57,7 +68,7 @@ def instances(draw: st.DrawFn, least_cost: int = 0, loose_sections: bool = True)
         full = draw(st.integers(max(1, least_cost), 12))
         value = draw(st.integers(0, 6)) / 4
         options = [Option(Tier.FULL, full, value)]
-        if draw(st.booleans()):
+        for _ in range(draw(st.integers(0, 2))):
             share = draw(st.sampled_from([0.25, 0.5, 1.0]))
             options.append(Option(Tier.COMPRESSED, draw(st.integers(least_cost, full)), value * share))
         if draw(st.integers(0, 2)) == 0:
@@ -80,6 +91,7 @@ def test_the_dynamic_program_is_exact(instance: Instance, budget: int) -> None:
     assert packing.method == "dp"
     assert packing.value == max(value for value, _, _ in choices)
     assert (packing.value, -packing.cost, packing.choice) in choices
+    assert total(instance, packing) == (packing.value, packing.cost)
     assert packing.gap == 0.0
     assert packing.upper_bound == packing.value
 
@@ -108,6 +120,7 @@ def test_the_dual_bounds_what_enumeration_finds(instance: Instance, budget: int)
     assert packing.upper_bound is not None
     assert packing.gap is not None
     assert (packing.value, -packing.cost, packing.choice) in choices
+    assert total(instance, packing) == (packing.value, packing.cost)
     assert packing.value <= best <= packing.upper_bound
     if packing.gap == 0.0:
         assert packing.value == pytest.approx(best, abs=1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_knapsack import instances
+from test_knapsack import instances, total
 
 from foveate.core import BudgetError, Instance, Item, Option, PolicyName, Thresholds, Tier, pack
 
@@ -137,10 +137,5 @@ def test_costs_add_up(instance: Instance, budget: int, policy: PolicyName) -> No
         packing = pack(instance, budget, policy)
     except BudgetError:
         return
-    cost, sections = instance.fixed_cost, set[int]()
-    for entry, tier in zip(instance.items, packing.choice, strict=True):
-        if tier:
-            cost += next(option.cost for option in entry.options if option.tier is tier)
-            sections |= {entry.section} if entry.section is not None else set()
-    assert packing.cost == cost + sum(instance.header_costs[section] for section in sections)
+    assert total(instance, packing) == (packing.value, packing.cost)
     assert packing.cost <= budget

@@ -100,7 +100,7 @@ def test_every_tier_has_the_value_the_packer_read_and_what_came_of_it(tmp_path: 
     forms = builder.problem(Scores([1.0] * 24)).forms
     share = {Tier.FULL: np.ones(24), Tier.DROP: np.ones(24), Tier.PLACEHOLDER: np.full(24, 0.3)}
     made = [forms.compressed(item) for item in range(24)]
-    share[Tier.COMPRESSED] = np.array([0.0 if form is None else form.value for form in made])
+    share[Tier.COMPRESSED] = np.array([forms[0].value if forms else 0.0 for forms in made])
     for tier, part in share.items():
         chosen = found.tier == tier
         np.testing.assert_allclose(found.predicted[chosen], (score * part)[None].repeat(2, 0)[chosen], rtol=1e-5)

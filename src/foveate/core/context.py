@@ -11,6 +11,7 @@ from foveate.core.errors import BudgetError, ConfigError
 from foveate.core.history import History, Shortened
 from foveate.core.packed import Packed, PackStats, Snapshot, TurnTrace
 from foveate.core.packer import Columns, Option, Packing, pack_columns
+from foveate.core.problem import ascending
 from foveate.core.protocols import PolicyName, Scores, Summarizer
 from foveate.core.render import Piece, Rendered, Renderer, preamble_piece, query_piece
 from foveate.core.schema import Query, Turn
@@ -23,6 +24,9 @@ CANDIDATE_FACTOR = 4
 """`optimal` weighs shorter forms of the items of best score until their full texts cost this many times the budget."""
 
 _MAX_ROUNDS = 24
+
+Made = dict[tuple[int, ...], dict[int, Shortened | None]]
+"""By the turns of an item and the place of the ratio: the compressed form, None where it would not be cheaper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,8 @@ class ContextBuilder:
         stub_value: value of a PLACEHOLDER as a share of the turn's score, for `optimal`; 0 never spends tokens on
             stubs.
         tier_values: value of a COMPRESSED form as a share of the turn's score; None for the prior.
-        compress_ratio: tokens a compressed text may take, as a share of its full tokens.
+        compress_ratios: tokens a compressed text may take, as shares of its full tokens: one form is offered for each,
+            and the policy chooses among them.
         query_aware_compression: whether the summarizer is told the query.
 
     A builder is not to be appended to and built from by two threads at once; builders that share a counter may be.
@@ -69,13 +74,13 @@ class ContextBuilder:
         thresholds: Thresholds | None = None,
         stub_value: float = 0.0,
         tier_values: TierValues | None = None,
-        compress_ratio: float = 0.5,
+        compress_ratios: Sequence[float] = (0.5,),
         query_aware_compression: bool = False,
     ) -> None:
         if not 0.0 <= stub_value <= 1.0:
             raise ConfigError(f"stub_value={stub_value}: give a share of the turn's score, 0 to 1")
-        if not 0.0 < compress_ratio < 1.0:
-            raise ConfigError(f"compress_ratio={compress_ratio}: give a share of the tokens between 0 and 1")
+        if not all(0.0 < ratio < 1.0 for ratio in compress_ratios):
+            raise ConfigError(f"compress_ratios={tuple(compress_ratios)}: give shares of the tokens between 0 and 1")
         self._counter = counter
         self._renderer = renderer
         self._thresholds = thresholds or Thresholds()
@@ -83,10 +88,10 @@ class ContextBuilder:
         self._summarizer = summarizer
         self._stub_value = stub_value
         self._tier_values = tier_values or TierValues()
-        self._ratio = compress_ratio
+        self._ratios = tuple(sorted(set(compress_ratios)))
         self._history = History(counter, renderer)
         self._hint = ""
-        self._made: dict[tuple[int, ...], Shortened | None] = {}
+        self._made: Made = {}
 
     @property
     def turns(self) -> Sequence[Turn]:
@@ -193,7 +198,7 @@ class ContextBuilder:
         )
         item_score = self._item_scores(scores)
         forms = self._forms(item_score, query.text if self._query_aware and query is not None else "")
-        pinned = [(item, Tier.FULL) for item in sorted(self._history.pinned)]
+        pinned = [(item, Tier.FULL, 0) for item in sorted(self._history.pinned)]
         fixed = self._renderer.count(self._write(frame, self._place(pinned, forms)), self._counter)
         intended = [thresholds.intended(score) for score in item_score] if policy == "afm" else ()
         return frame, forms, self._columns(scores, item_score, intended, forms, fixed)
@@ -215,7 +220,8 @@ class ContextBuilder:
         working = allowed
         for turn in range(_MAX_ROUNDS):
             packing = pack_columns(columns, working, policy, thresholds=thresholds)
-            placed = self._place([(item, tier) for item, tier in enumerate(packing.choice) if tier], forms)
+            kept = [(item, tier, packing.form.get(item, 0)) for item, tier in enumerate(packing.choice) if tier]
+            placed = self._place(kept, forms)
             rendered = self._write(frame, placed)
             tokens = self._renderer.count(rendered, self._counter)
             if tokens <= allowed:
@@ -255,7 +261,7 @@ class ContextBuilder:
             self._summarizer,
             self._stub_value,
             self._tier_values,
-            self._ratio,
+            self._ratios,
             hint,
             item_score,
             self._made,
@@ -284,18 +290,18 @@ class ContextBuilder:
             least=1,
         )
 
-    def _place(self, kept: Iterable[tuple[int, Tier]], forms: _Forms) -> list[tuple[int, Piece]]:
+    def _place(self, kept: Iterable[tuple[int, Tier, int]], forms: _Forms) -> list[tuple[int, Piece]]:
         """The pieces of what is kept, in the order of the turns, each with the index of its turn."""
         history = self._history
         placed: list[tuple[int, Piece]] = []
-        for item, tier in kept:
+        for item, tier, form in kept:
             members = history.groups.members[item]
             if tier is Tier.FULL:
                 placed += [(member, history.pieces[member]) for member in members]
             elif tier is Tier.PLACEHOLDER:
                 placed.append((members[0], history.stub(members)[1]))
-            elif (shortened := forms.made(members)) is not None:
-                placed += zip(members, shortened.pieces, strict=True)
+            else:
+                placed += zip(members, forms.made(members)[form].pieces, strict=True)
         placed.sort(key=itemgetter(0))
         return placed
 
@@ -348,39 +354,40 @@ class _Forms:
         summarizer: Summarizer | None,
         stub_value: float,
         tier_values: TierValues,
-        ratio: float,
+        ratios: tuple[float, ...],
         hint: str,
         score: list[float],
-        made: dict[tuple[int, ...], Shortened | None],
+        made: Made,
     ) -> None:
         self._history = history
         self._summarizer = summarizer
         self._stub_value = stub_value
         self._tier_values = tier_values
-        self._ratio = ratio
+        self._ratios = ratios
         self._hint = hint
         self._score = score
         self._made = made
 
-    def made(self, members: tuple[int, ...]) -> Shortened | None:
-        """The compressed form of these turns where it was made and is cheaper."""
-        return self._made.get(members)
+    def made(self, members: tuple[int, ...]) -> dict[int, Shortened]:
+        """The compressed forms of these turns that were made and are cheaper, by the place of their ratio."""
+        found = self._made.get(members, {})
+        return {form: shortened for form, shortened in found.items() if shortened is not None}
 
-    def compressed(self, item: int, left: int | None = None) -> Option | None:
+    def compressed(self, item: int, left: int | None = None) -> Sequence[Option]:
         """See `core.problem.Forms`: with `left`, made only where a form of the target size would fit."""
         if self._summarizer is None:
-            return None
-        cost = self._history.cost[item]
-        if left is not None and self._ratio * cost > left:
-            return None
-        members = self._history.groups.members[item]
-        if members not in self._made:
-            self._made[members] = self._history.shorten(members, self._summarizer, self._ratio, self._hint)
-        shortened = self._made[members]
-        if shortened is None:
-            return None
-        value = max(0.0, self._score[item]) * self._tier_values.carried(shortened.retention)
-        return Option(Tier.COMPRESSED, cost - shortened.saved, value)
+            return ()
+        cost, members = self._history.cost[item], self._history.groups.members[item]
+        made, options = self._made.setdefault(members, {}), list[Option]()
+        for form, ratio in enumerate(self._ratios):
+            if left is not None and ratio * cost > left:
+                break
+            if form not in made:
+                made[form] = self._history.shorten(members, self._summarizer, ratio, self._hint)
+            if (shortened := made[form]) is not None:
+                value = max(0.0, self._score[item]) * self._tier_values.carried(shortened.retention)
+                options.append(Option(Tier.COMPRESSED, cost - shortened.saved, value, form))
+        return ascending(options) if len(options) > 1 else options
 
     def stub(self, item: int) -> Option | None:
         """The stub where it is cheaper than the full text, headers apart."""

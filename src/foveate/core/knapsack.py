@@ -3,7 +3,7 @@
 Small problems go through a dynamic program over (item, tokens); larger ones through the Lagrangian dual and the same
 program on what the dual leaves open (`core.lagrangian`).
 
-Legend, here and there: a row is one item with its options as (cost, value, tier), cheapest first, none dominated,
+Legend, here and there: a row is one item with its options as (cost, value, tier, form), cheapest first, none dominated,
 relative to what the critical guard already keeps; a block is the rows of one section with the header cost they share,
 0 where there is none to pay. Values are whole multiples of one power of two, the unit, so that their sums are exact
 in any order and ties are true ties.
@@ -23,7 +23,7 @@ from foveate.core.tiers import Tier
 _VALUE_BITS = 52
 _NOTHING = float("-inf")
 
-Choice = tuple[int, float, Tier]
+Choice = tuple[int, float, Tier, int]
 Row = tuple[int, tuple[Choice, ...]]
 Picks = list[Choice | None]
 
@@ -44,7 +44,7 @@ def blocks_of(columns: Columns, guarded: Guard, walk: Walk, budget: int) -> tupl
     }
     listed.update({item: _upgrade(columns, item, option) for item, option in guarded.base.items()})
     largest = max(columns.value, default=0.0)
-    largest = max([largest, *(value for options in listed.values() for _, value, _ in options)])
+    largest = max([largest, *(value for options in listed.values() for _, value, *_ in options)])
     exponent = min(_VALUE_BITS - math.frexp(largest)[1] - len(columns.cost).bit_length(), 1000)
     scale = math.ldexp(1.0, exponent)
     rows = list(_rows(columns, guarded, listed, walk.left, scale))
@@ -76,7 +76,7 @@ def _add_row(inner: list[float], options: tuple[Choice, ...]) -> tuple[list[floa
     """One row: the best value at each number of tokens, and which option (counted from 1, 0 for none) attains it."""
     size = len(inner)
     new, mark = inner, bytes(size)
-    for number, (cost, value, _) in enumerate(options, start=1):
+    for number, (cost, value, *_) in enumerate(options, start=1):
         if cost >= size:
             break
         lifted = [base + value for base in inner[: size - cost]]
@@ -109,30 +109,35 @@ def _rows(columns: Columns, guarded: Guard, listed: dict[int, list[Choice]], lef
     quantum = 1.0 if guarded.restricted else 0.0
     for item in guarded.candidates:
         if item in listed:
-            scaled = [(c, max(1.0 if v else quantum, floor(v * scale + 0.5)), tier) for c, v, tier in listed[item]]
+            scaled = [
+                (c, max(1.0 if v else quantum, floor(v * scale + 0.5)), tier, k) for c, v, tier, k in listed[item]
+            ]
             if options := _undominated(scaled, left):
                 yield item, options
         elif cost[item] <= left and (value[item] > 0.0 or quantum):
-            yield item, ((cost[item], floor(value[item] * scale + 0.5) or 1.0, Tier.FULL),)
+            yield item, ((cost[item], floor(value[item] * scale + 0.5) or 1.0, Tier.FULL, 0),)
 
 
 def _options(columns: Columns, item: int) -> list[Choice]:
-    options = [Option(Tier.FULL, columns.cost[item], columns.value[item])]
-    options += [option for option in (columns.forms.compressed(item), columns.forms.stub(item)) if option is not None]
-    return [(option.cost, option.value, option.tier) for option in options]
+    stub = columns.forms.stub(item)
+    options = [Option(Tier.FULL, columns.cost[item], columns.value[item]), *columns.forms.compressed(item)]
+    options += [] if stub is None else [stub]
+    return [(option.cost, option.value, option.tier, option.form) for option in options]
 
 
 def _upgrade(columns: Columns, item: int, base: Option) -> list[Choice]:
+    """The better text forms, priced by what they cost and are worth beyond what the guard keeps."""
     if base.tier is Tier.FULL:
         return []
-    return [(columns.cost[item] - base.cost, max(0.0, columns.value[item] - base.value), Tier.FULL)]
+    options = [Option(Tier.FULL, columns.cost[item], columns.value[item]), *columns.forms.compressed(item)]
+    return [(o.cost - base.cost, max(0.0, o.value - base.value), o.tier, o.form) for o in options if o.cost > base.cost]
 
 
 def _undominated(options: list[Choice], left: int) -> tuple[Choice, ...]:
     kept: list[Choice] = []
-    for cost, value, tier in sorted(options, key=lambda option: (option[0], -option[1], -option[2])):
-        if cost <= left and value > (kept[-1][1] if kept else 0.0):
-            kept.append((cost, value, tier))
+    for option in sorted(options, key=lambda option: (option[0], -option[1], -option[2], option[3])):
+        if option[0] <= left and option[1] > (kept[-1][1] if kept else 0.0):
+            kept.append(option)
     return tuple(kept)
 
 

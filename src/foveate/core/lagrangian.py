@@ -120,10 +120,10 @@ class _Pool:
 def _steps(options: tuple[Choice, ...]) -> list[tuple[float, int, float]]:
     """The upper concave hull of a row's options as (negated value per token, cost, value) of each step."""
     if len(options) == 1:
-        cost, value, _ = options[0]
+        cost, value, *_ = options[0]
         return [(-value / cost if cost else _FREE, cost, value)]
     hull: list[tuple[int, float]] = [(0, 0.0)]
-    for cost, value, _ in options:
+    for cost, value, *_ in options:
         while len(hull) > 1 and _below(hull[-2], hull[-1], (cost, value)):
             hull.pop()
         hull.append((cost, value))

@@ -57,7 +57,7 @@ class TurnTrace:
         intended: what its group's score called for before the budget was looked at.
         score, importance, signals: what the scorer said of the turn.
         tokens: per option ("full", "compressed", "placeholder"), the turn's tokens; a placeholder stands for the
-            whole group. "compressed" is there only where the form was made.
+            whole group. "compressed" is there only where such a form was made: the one it got, else the cheapest.
         cost: tokens paid for it, headers apart; a group's stub is paid by its first turn.
         reason: one phrase.
         emitted: its words in the context, "" where it has none there.
@@ -93,7 +93,7 @@ class Snapshot:
     thresholds: Thresholds
     packing: Packing
     placed: Mapping[int, Piece]
-    shortened: Callable[[tuple[int, ...]], Shortened | None]
+    shortened: Callable[[tuple[int, ...]], Mapping[int, Shortened]]
 
     def traces(self) -> tuple[TurnTrace, ...]:
         """One trace a turn, in the order of the turns."""
@@ -110,7 +110,7 @@ class Snapshot:
 
     def _item(self, item: int) -> list[tuple[int, TurnTrace]]:
         members, tier = self.members[item], self.packing.choice[item]
-        shortened = self.shortened(members)
+        shortened = self._shortened(item)
         stub, _ = self.history.stub(members)
         full = sum(self.history.costs[member] for member in members)
         forms = {
@@ -128,6 +128,13 @@ class Snapshot:
             cost = tokens[tier.name.lower()] if tier and (tier is not Tier.PLACEHOLDER or place == 0) else 0
             traces.append((member, self._turn(item, member, tokens, cost, reason)))
         return traces
+
+    def _shortened(self, item: int) -> Shortened | None:
+        """The compressed form the item got, else the cheapest that was made."""
+        made = self.shortened(self.members[item])
+        if self.packing.choice[item] is Tier.COMPRESSED:
+            return made[self.packing.form.get(item, 0)]
+        return max(made.values(), key=lambda form: form.saved, default=None)
 
     def _turn(self, item: int, member: int, tokens: dict[str, int], cost: int, reason: str) -> TurnTrace:
         turn = self.history.turns[member]

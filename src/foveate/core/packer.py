@@ -61,16 +61,15 @@ def pack_columns(columns: Columns, budget: int, policy: PolicyName, *, threshold
             return _solved(columns, budget)
 
 
-def total_value(columns: Columns, choice: list[Tier]) -> float:
+def total_value(columns: Columns, walk: Walk) -> float:
     """The value of a choice, summed without rounding error."""
-    return math.fsum(_value(columns, item, tier) for item, tier in enumerate(choice) if tier)
+    form = walk.form
+    return math.fsum(_value(columns, item, tier, form.get(item, 0)) for item, tier in enumerate(walk.choice) if tier)
 
 
 def _walked(columns: Columns, budget: int, walk: Walk) -> Packing:
-    value = total_value(columns, walk.choice)
-    return Packing(
-        tuple(walk.choice), value, budget - walk.left, None, None, "walk", None, walk.passed, walk.restricted
-    )
+    value, cost = total_value(columns, walk), budget - walk.left
+    return Packing(tuple(walk.choice), value, cost, None, None, "walk", None, walk.passed, walk.restricted, walk.form)
 
 
 def _solved(columns: Columns, budget: int) -> Packing:
@@ -83,11 +82,11 @@ def _solved(columns: Columns, budget: int) -> Packing:
     options = sum(len(row[1]) for block in blocks for row in block.rows)
     if options * walk.left <= EXACT_CELLS:
         _keep(walk, blocks, solve_exactly(blocks, walk.left))
-        value = total_value(columns, walk.choice)
-        return Packing(tuple(walk.choice), value, budget - walk.left, value, 0.0, "dp", None, (), walk.restricted)
+        value, cost = total_value(columns, walk), budget - walk.left
+        return Packing(tuple(walk.choice), value, cost, value, 0.0, "dp", None, (), walk.restricted, walk.form)
     solved = solve_bounded(blocks, walk.left)
     _keep(walk, blocks, solved.picks)
-    value = total_value(columns, walk.choice)
+    value = total_value(columns, walk)
     bound = max(value, math.fsum(held) + solved.upper_bound * unit) if solved.upper_bound > solved.value else value
     gap = (bound - value) / bound if bound > 0.0 else 0.0
     return Packing(
@@ -100,6 +99,7 @@ def _solved(columns: Columns, budget: int) -> Packing:
         solved.price * unit,
         (),
         walk.restricted,
+        walk.form,
     )
 
 
@@ -110,12 +110,13 @@ def _keep(walk: Walk, blocks: Sequence[Block], picks: list[Picks]) -> None:
             walk.left -= block.header
         for (item, _), pick in zip(block.rows, chosen, strict=True):
             if pick is not None:
-                walk.left -= pick[0]
-                walk.choice[item] = pick[2]
+                walk.change(item, pick[0], pick[2], pick[3])
 
 
-def _value(columns: Columns, item: int, tier: Tier) -> float:
+def _value(columns: Columns, item: int, tier: Tier, form: int) -> float:
     if tier is Tier.FULL:
         return columns.value[item]
-    option = columns.forms.compressed(item) if tier is Tier.COMPRESSED else columns.forms.stub(item)
-    return option.value if option is not None else 0.0
+    if tier is Tier.COMPRESSED:
+        return next(option.value for option in columns.forms.compressed(item) if option.form == form)
+    stub = columns.forms.stub(item)
+    return stub.value if stub is not None else 0.0

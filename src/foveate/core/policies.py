@@ -19,13 +19,14 @@ from foveate.core.tiers import Thresholds, Tier
 class Walk:
     """The tokens left, the headers paid and the choices made so far."""
 
-    __slots__ = ("_cost", "_header", "_section", "choice", "columns", "left", "paid", "passed", "restricted")
+    __slots__ = ("_cost", "_header", "_section", "choice", "columns", "form", "left", "paid", "passed", "restricted")
 
     def __init__(self, columns: Columns, budget: int) -> None:
         self.columns = columns
         self.left = budget - columns.fixed
         self.paid = set(columns.paid)
         self.choice = [Tier.DROP] * len(columns.cost)
+        self.form: dict[int, int] = {}
         self.passed = [-1] * len(columns.cost)
         self.restricted = False
         self._cost = columns.cost
@@ -40,12 +41,24 @@ class Walk:
 
     def option(self, item: int, option: Option | None) -> bool:
         """Keeps the item in this form where there is one and it fits."""
-        return option is not None and self._take(item, option.cost, option.tier)
+        return option is not None and self._take(item, option.cost, option.tier, option.form)
+
+    def best(self, item: int, options: Sequence[Option]) -> bool:
+        """Keeps the item in the last of these forms, cheapest first, that fits."""
+        return any(self.option(item, option) for option in reversed(options))
+
+    def change(self, item: int, tokens: int, tier: Tier, form: int) -> None:
+        """Keeps the item in another form than it has, for so many further tokens."""
+        self.left -= tokens
+        self.choice[item] = tier
+        self.form.pop(item, None)
+        if form:
+            self.form[item] = form
 
     def pass_over(self, item: int) -> None:
         self.passed[item] = self.left
 
-    def _take(self, item: int, cost: int, tier: Tier) -> bool:
+    def _take(self, item: int, cost: int, tier: Tier, form: int = 0) -> bool:
         section = self._section[item]
         if section >= 0 and section not in self.paid:
             if cost + self._header[section] > self.left:
@@ -54,8 +67,7 @@ class Walk:
             self.left -= self._header[section]
         elif cost > self.left:
             return False
-        self.left -= cost
-        self.choice[item] = tier
+        self.change(item, cost, tier, form)
         return True
 
 
@@ -107,7 +119,7 @@ def walk_afm(columns: Columns, budget: int) -> Walk:
         intended = columns.intended[item]
         if intended is Tier.FULL and walk.full(item):
             continue
-        if intended >= Tier.COMPRESSED and walk.option(item, forms.compressed(item)):
+        if intended >= Tier.COMPRESSED and walk.best(item, forms.compressed(item)):
             continue
         stub = forms.stub(item)
         if not (walk.full(item) if stub is None else walk.option(item, stub)):
@@ -131,14 +143,16 @@ def walk_topk(columns: Columns, budget: int, thresholds: Thresholds) -> Walk:
         if score[item] > thresholds.high:
             taken = walk.full(item)
         else:
-            taken = walk.left >= columns.least and walk.option(item, columns.forms.compressed(item, walk.left))
+            taken = walk.left >= columns.least and walk.best(item, columns.forms.compressed(item, walk.left))
         if not taken:
             walk.pass_over(item)
     return walk
 
 
 def walk_score(columns: Columns, budget: int) -> Walk:
-    """Descending score, ties to the earlier turn: FULL, else COMPRESSED, else passed over (EVALUATION section 11)."""
+    """Descending score, ties to the earlier turn: FULL, else the best COMPRESSED form that fits, else passed over
+    (EVALUATION section 11).
+    """
     score = columns.score
     guarded = guard(columns, budget)
     return _walk_down(columns, budget, guarded, sorted(guarded.candidates, key=score.__getitem__, reverse=True))
@@ -166,22 +180,23 @@ def _walk_down(columns: Columns, budget: int, guarded: Guard, order: Iterable[in
             _upgrade(walk, item, base[item])
         elif walk.full(item):
             continue
-        elif walk.left < least or not walk.option(item, compressed(item, walk.left)):
+        elif walk.left < least or not walk.best(item, compressed(item, walk.left)):
             walk.pass_over(item)
     return walk
 
 
 def _upgrade(walk: Walk, item: int, base: Option) -> None:
-    more = walk.columns.cost[item] - base.cost
-    if base.tier is not Tier.FULL and more <= walk.left:
-        walk.left -= more
-        walk.choice[item] = Tier.FULL
+    if base.tier is Tier.FULL:
+        return
+    for option in (_full(walk.columns, item), *reversed(walk.columns.forms.compressed(item))):
+        if base.cost < option.cost <= base.cost + walk.left:
+            walk.change(item, option.cost - base.cost, option.tier, option.form)
+            return
 
 
 def _cheapest_text(columns: Columns, item: int) -> Option:
     full = _full(columns, item)
-    compressed = columns.forms.compressed(item)
-    return compressed if compressed is not None and compressed.cost < full.cost else full
+    return next((option for option in columns.forms.compressed(item) if option.cost < full.cost), full)
 
 
 def _full(columns: Columns, item: int) -> Option:

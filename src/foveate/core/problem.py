@@ -7,8 +7,8 @@ and what the context builder keeps up to date as a conversation grows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from foveate.core.errors import ConfigError
@@ -17,11 +17,19 @@ from foveate.core.tiers import Tier
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One way to keep an item: `cost` in tokens, `value` in whatever unit the policy maximises."""
+    """One way to keep an item.
+
+    Attributes:
+        tier: what is kept.
+        cost: tokens.
+        value: in whatever unit the policy maximises.
+        form: which of the item's COMPRESSED options this is, counted from 0; 0 for other tiers.
+    """
 
     tier: Tier
     cost: int
     value: float
+    form: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +37,8 @@ class Item:
     """An atomic group of turns.
 
     Attributes:
-        options: at most one a tier, FULL among them; DROP (no cost, no value) is always possible and not listed.
+        options: FULL once, PLACEHOLDER at most once, any number of COMPRESSED, whose `form` is their place among them;
+            DROP (no cost, no value) is always possible and not listed.
         score: what the walking policies order by.
         intended: the tier the policy `afm` aims for.
         critical: under the guard of `newest`, `score` and `optimal` (see `core.policies`).
@@ -57,9 +66,9 @@ class Instance:
 class Forms(Protocol):
     """The shorter options of items, made only when asked for, since a summary can be costly."""
 
-    def compressed(self, item: int, left: int | None = None) -> Option | None:
-        """The COMPRESSED option; with `left`, may answer None unmade where it is not expected to fit that many
-        tokens.
+    def compressed(self, item: int, left: int | None = None) -> Sequence[Option]:
+        """The COMPRESSED options, cheapest first, a dearer one worth more; with `left`, those that are not expected
+        to fit that many tokens may be missing, unmade.
         """
         ...
 
@@ -111,6 +120,7 @@ class Packing:
 
     Attributes:
         choice: the tier of each item.
+        form: for items that are COMPRESSED, which of their forms was chosen; 0 for those not named.
         value: total value of what was chosen, pinned items included.
         cost: total tokens, `fixed` and headers included.
         upper_bound: no choice within the budget is worth more; None where the policy proves nothing.
@@ -131,39 +141,50 @@ class Packing:
     price: float | None = None
     left: Sequence[int] = ()
     restricted: bool = False
+    form: Mapping[int, int] = field(default_factory=dict)
+
+
+def ascending(options: Iterable[Option]) -> tuple[Option, ...]:
+    """The options cheapest first, without those that cost more than another and are worth no more."""
+    kept: list[Option] = []
+    for option in sorted(options, key=lambda option: (option.cost, -option.value, option.form)):
+        if not kept or option.value > kept[-1].value:
+            kept.append(option)
+    return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True)
 class ListedForms:
     """Forms that are all at hand, as `Instance` lists them."""
 
-    options: Sequence[dict[Tier, Option]]
+    shorter: Sequence[tuple[Option, ...]]
+    stubs: Sequence[Option | None]
 
-    def compressed(self, item: int, left: int | None = None) -> Option | None:
-        return self.options[item].get(Tier.COMPRESSED)
+    def compressed(self, item: int, left: int | None = None) -> Sequence[Option]:
+        return self.shorter[item]
 
     def stub(self, item: int) -> Option | None:
-        return self.options[item].get(Tier.PLACEHOLDER)
+        return self.stubs[item]
 
     def worthwhile(self, budget: int) -> Sequence[int]:
-        return [item for item, options in enumerate(self.options) if len(options) > 1]
+        return [item for item, stub in enumerate(self.stubs) if stub is not None or self.shorter[item]]
 
 
 def columns_of(instance: Instance) -> Columns:
     """The instance as columns.
 
     Raises:
-        ConfigError: an item lacks a FULL option, names a tier twice or DROP, has a negative cost or value, or an
-            unknown section.
+        ConfigError: an item lacks a FULL option, names FULL or PLACEHOLDER twice, or DROP, has a negative cost or
+            value, or an unknown section.
     """
-    options = [_by_tier(item, index, len(instance.header_costs)) for index, item in enumerate(instance.items)]
+    options = [_checked(item, index, len(instance.header_costs)) for index, item in enumerate(instance.items)]
     pinned = [index for index, item in enumerate(instance.items) if item.pinned]
     section = [-1 if item.section is None else item.section for item in instance.items]
     paid = frozenset(section[index] for index in pinned) - {-1}
-    cost = [option[Tier.FULL].cost for option in options]
+    cost = [full.cost for full, _, _ in options]
     return Columns(
         cost=cost,
-        value=[option[Tier.FULL].value for option in options],
+        value=[full.value for full, _, _ in options],
         score=[item.score for item in instance.items],
         intended=[item.intended for item in instance.items],
         section=section,
@@ -172,14 +193,18 @@ def columns_of(instance: Instance) -> Columns:
         critical=tuple(i for i, item in enumerate(instance.items) if item.critical and not item.pinned),
         fixed=instance.fixed_cost + sum(cost[i] for i in pinned) + sum(instance.header_costs[s] for s in paid),
         paid=paid,
-        forms=ListedForms(options),
+        forms=ListedForms([shorter for _, shorter, _ in options], [stub for _, _, stub in options]),
     )
 
 
-def _by_tier(item: Item, index: int, sections: int) -> dict[Tier, Option]:
-    by_tier = {option.tier: option for option in item.options}
-    if Tier.FULL not in by_tier or Tier.DROP in by_tier or len(by_tier) != len(item.options):
-        raise ConfigError(f"item {index}: options must hold FULL, no DROP, and each tier once")
+def _checked(item: Item, index: int, sections: int) -> tuple[Option, tuple[Option, ...], Option | None]:
+    """FULL, the COMPRESSED options as `Forms` gives them, and the stub."""
+    by_tier: dict[Tier, list[Option]] = {tier: [] for tier in Tier}
+    for option in item.options:
+        by_tier[option.tier].append(option)
+    full, stubs = by_tier[Tier.FULL], by_tier[Tier.PLACEHOLDER]
+    if len(full) != 1 or len(stubs) > 1 or by_tier[Tier.DROP]:
+        raise ConfigError(f"item {index}: options must hold FULL once, PLACEHOLDER at most once, and no DROP")
     for option in item.options:
         if option.cost < 0 or not 0.0 <= option.value < float("inf"):
             raise ConfigError(
@@ -187,4 +212,5 @@ def _by_tier(item: Item, index: int, sections: int) -> dict[Tier, Option]:
             )
     if item.section is not None and not 0 <= item.section < sections:
         raise ConfigError(f"item {index}: section {item.section} has no header cost: there are {sections}")
-    return by_tier
+    shorter = [replace(option, form=form) for form, option in enumerate(by_tier[Tier.COMPRESSED])]
+    return full[0], ascending(shorter), stubs[0] if stubs else None

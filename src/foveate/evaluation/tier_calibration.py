@@ -195,7 +195,10 @@ def measure(setup: Setup, scorer: Scorer, values: TierValues, conversation: Conv
 
 
 def believed(columns: Columns, given: Sequence[Tier]) -> list[float]:
-    """The value of the option each item was given; of a dropped one, that of its full text."""
+    """The value of the option each item was given; of a dropped one, that of its full text.
+
+    The builder must offer one compressed form an item, as this module's does.
+    """
     forms = columns.forms
 
     def value(item: int, tier: Tier) -> float:
@@ -203,7 +206,7 @@ def believed(columns: Columns, given: Sequence[Tier]) -> list[float]:
             case Tier.FULL | Tier.DROP:
                 return columns.value[item]
             case Tier.COMPRESSED:
-                option = forms.compressed(item)
+                option = next(iter(forms.compressed(item)), None)
             case Tier.PLACEHOLDER:
                 option = forms.stub(item)
         return 0.0 if option is None else option.value

@@ -67,7 +67,7 @@ def case_of(columns: Columns, turns: int, needed: Collection[int]) -> Case:
         raise DataError("a question without evidence teaches no thresholds: leave it out")
     items = range(len(columns.cost))
     score = np.clip(np.array(columns.score), _TINY, 1 - _TINY)
-    forms = [columns.forms.compressed(item) for item in items]
+    forms = [next(reversed(columns.forms.compressed(item)), None) for item in items]
     worth = zip(forms, columns.value, strict=True)
     weight = np.zeros(len(columns.cost))
     weight[sorted(needed)] = 1 / len(needed)
