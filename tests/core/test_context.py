@@ -418,6 +418,31 @@ def test_a_summary_that_is_not_cheaper_is_not_offered() -> None:
     assert all("compressed" not in trace.tokens for trace in packed.trace)
 
 
+class Noted:
+    """Halves a text and says how, as a summarizer does that had to fall back."""
+
+    name = "noted"
+
+    def compress(self, text: str, max_tokens: int, hint: str = "") -> Compressed | None:
+        return Compressed(" ".join(text.split()[:max_tokens]), 0.5, f"made by {len(text.split())} words")
+
+
+def test_a_summarizers_note_stands_in_the_trace_of_what_was_shortened_alone() -> None:
+    packed = build([says("a b c d e f", 0), says("one two three four five six", 1)], [0.9, 0.5], 9, summarizer=Noted())
+    full, compressed = packed.trace
+    assert (full.tier, compressed.tier) == (Tier.FULL, Tier.COMPRESSED)
+    assert "made by" not in full.reason
+    assert compressed.reason.startswith("compressed: 3 of 6 tokens")
+    assert compressed.reason.endswith("; made by 6 words")
+    assert pickle.loads(pickle.dumps(packed)).trace == packed.trace
+
+
+def test_a_group_says_each_note_once() -> None:
+    pair = [Turn(f"m{k}", "user", text, link="x") for k, text in enumerate(["a b c d", "e f g h", "i j k l m n"])]
+    packed = build(pair, [0.9] * 3, 7, summarizer=Noted())
+    assert {trace.reason.partition("; ")[2] for trace in packed.trace} == {"made by 4 words; made by 6 words"}
+
+
 def test_captions_stay_when_a_turn_is_compressed() -> None:
     turn = Turn("m0", "user", (Part("text", "one two three four five six"), Part("image", "a red car")))
     packed = build([turn], [1.0], 8, summarizer=Shortener(WORDS))

@@ -29,12 +29,14 @@ class Shortened:
         retention: the share of the item's content it carries, its turns weighted by their tokens.
         pieces: one a turn.
         costs: tokens of each piece.
+        note: what the summarizer says of how its forms were made, each note once.
     """
 
     saved: int
     retention: float
     pieces: tuple[Piece, ...]
     costs: tuple[int, ...]
+    note: str = ""
 
 
 class History:
@@ -104,14 +106,19 @@ class History:
         """The compressed form of these turns, None where none of them gets cheaper. Not cached here."""
         pieces: list[Piece] = []
         costs: list[int] = []
+        notes: list[str] = []
         kept = 0.0
         for member in members:
-            piece, retention = self._shorten_turn(member, summarizer, ratio, hint)
+            piece, retention, note = self._shorten_turn(member, summarizer, ratio, hint)
             pieces.append(piece)
             costs.append(self._renderer.cost(piece, self._counter))
             kept += self.costs[member] * retention
+            if note and note not in notes:
+                notes.append(note)
         full = sum(self.costs[member] for member in members)
-        return Shortened(full - sum(costs), kept / full, tuple(pieces), tuple(costs)) if sum(costs) < full else None
+        if sum(costs) >= full:
+            return None
+        return Shortened(full - sum(costs), kept / full, tuple(pieces), tuple(costs), "; ".join(notes))
 
     def headers_of(self, items: Iterable[int]) -> set[int]:
         """The sections whose headers are written where these items are kept as text."""
@@ -170,19 +177,19 @@ class History:
         for item in range(items):
             self._refresh(item)
 
-    def _shorten_turn(self, index: int, summarizer: Summarizer, ratio: float, hint: str) -> tuple[Piece, float]:
-        """The cheaper piece of a turn and what it retains; the full piece and 1.0 where there is none."""
+    def _shorten_turn(self, index: int, summarizer: Summarizer, ratio: float, hint: str) -> tuple[Piece, float, str]:
+        """The cheaper piece of a turn, what it retains and its note; the full piece and 1.0 where there is none."""
         full = self.pieces[index]
         text = _words(full.turn)
         if not text:
-            return full, 1.0
+            return full, 1.0, ""
         shorter = summarizer.compress(text, max(1, int(self._counter.count(text) * ratio)), hint)
         if shorter is None:
-            return full, 1.0
+            return full, 1.0, ""
         piece = Piece("turn", replace(full.turn, content=_with_words(full.turn, shorter.text)))
         if self._renderer.cost(piece, self._counter) >= self.costs[index]:
-            return full, 1.0
-        return piece, min(1.0, max(0.0, shorter.retention))
+            return full, 1.0, ""
+        return piece, min(1.0, max(0.0, shorter.retention)), shorter.note
 
 
 def _words(turn: Turn) -> str:

@@ -59,7 +59,7 @@ class TurnTrace:
         tokens: per option ("full", "compressed", "placeholder"), the turn's tokens; a placeholder stands for the
             whole group. "compressed" is there only where such a form was made: the one it got, else the cheapest.
         cost: tokens paid for it, headers apart; a group's stub is paid by its first turn.
-        reason: one phrase.
+        reason: one phrase; for a shortened turn also the summarizer's note, where it left one.
         emitted: its words in the context, "" where it has none there.
     """
 
@@ -119,6 +119,8 @@ class Snapshot:
             Tier.PLACEHOLDER: stub,
         }
         reason = self._reason(item, tier, forms)
+        if tier is Tier.COMPRESSED and shortened and shortened.note:
+            reason += f"; {shortened.note}"
         traces: list[tuple[int, TurnTrace]] = []
         for place, member in enumerate(members):
             tokens = {"full": self.history.costs[member]}

@@ -95,10 +95,12 @@ class Compressed:
     Attributes:
         text: the shorter form.
         retention: the share of the source's content it still carries, 0 to 1.
+        note: what a reader of the trace should know of how it was made, "" for nothing.
     """
 
     text: str
     retention: float
+    note: str = ""
 
 
 @runtime_checkable
