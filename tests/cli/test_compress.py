@@ -159,6 +159,11 @@ def test_marked_pieces_are_the_source_and_the_kept_ones_the_extract() -> None:
     assert "".join(piece for kept, piece in pieces if kept) == extract
 
 
+def test_a_rewritten_turn_shows_the_new_words_and_then_the_source() -> None:
+    source, written = "We really do not eat any peanuts.", "They eat no peanuts."
+    assert marked(source, written) == [(True, written), (False, f" {source}")]
+
+
 def test_the_shares_add_up_to_the_budget() -> None:
     manager = FocusManager("afm-paper-offline")
     manager.add_messages([{"role": "user", "content": "word " * 30}] * 5)

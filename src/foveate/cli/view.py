@@ -65,12 +65,17 @@ def runs(trace: Sequence[TurnTrace]) -> Iterator[tuple[bool, list[TurnTrace]]]:
 
 
 def marked(source: str, emitted: str) -> list[tuple[bool, str]]:
-    """The source in pieces, each with whether the compressed text still says it."""
+    """The source in pieces, each with whether the compressed text still says it.
+
+    Where the compressed text has words of its own, as a model's has, it comes first and the source whole after it.
+    """
     a, b = _WORDS_AND_GAPS.findall(source), _WORDS_AND_GAPS.findall(emitted)
     if len(a) > _MOST_PIECES:
         return [(True, emitted)]
     pieces: list[tuple[bool, str]] = []
-    for kind, start, end, _, _ in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+    for kind, start, end, said, until in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if kind != "equal" and "".join(b[said:until]).strip():
+            return [(True, emitted), (False, f" {source}")]
         if start < end:
             pieces.append((kind == "equal", "".join(a[start:end])))
     return pieces
