@@ -16,6 +16,7 @@ SERVING = [
     "foveate.signals",
     "foveate.rules",
     "foveate.summarizers",
+    "foveate.summarizers.llm",
     "foveate.memory",
     "foveate.serving",
     "foveate.cli.main",
@@ -39,6 +40,11 @@ def test_import_without_torch(module: str) -> None:
 @pytest.mark.parametrize("module", ["foveate", "foveate.core.schema", "foveate.cli.main"])
 def test_import_stays_light(module: str) -> None:
     assert not loaded_by(f"import {module}").intersection({"numpy", "rich", "jsonargparse", "tokenizers"})
+
+
+@pytest.mark.parametrize("module", ["foveate.summarizers.llm", "foveate.cli.compress"])
+def test_the_packages_of_the_llm_summarizer_come_late(module: str) -> None:
+    assert not loaded_by(f"import {module}").intersection({"httpx", "tenacity"})
 
 
 @pytest.mark.parametrize("name", foveate.__all__)

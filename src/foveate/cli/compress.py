@@ -18,10 +18,12 @@ from foveate.cli.view import View, print_view, summary
 from foveate.core.errors import ConfigError, ConversationError
 from foveate.core.messages import load_conversation, read_messages
 from foveate.core.packed import Packed, TurnTrace
-from foveate.core.protocols import PolicyName
+from foveate.core.protocols import PolicyName, Summarizer
 from foveate.core.schema import Turn
+from foveate.core.tokens import TokenCounter
 from foveate.memory import FocusManager
-from foveate.memory.choices import RULE_NAMES, RendererName
+from foveate.memory.choices import RULE_NAMES, RendererName, SummarizerName, pick_counter
+from foveate.summarizers.llm import LlmConfig, LlmSummarizer
 
 _EPILOG = f"""\
 scorers:
@@ -33,10 +35,14 @@ The conversation is a list of OpenAI messages, or an object with "messages" (.js
 message may also carry id, session, date, pinned and link. Without --query the last message is the query, taken off the
 history; it must be a user's. Packed messages go to stdout, one line of statistics to stderr.
 
+With --summarizer llm the turns to shorten are sent to the endpoint (needs foveate[llm]); where it fails, the heuristic
+takes over, and the trace says so.
+
 examples:
   foveate compress chat.json --query "What am I allergic to?" --budget 500
   foveate compress chat.jsonl --query "And the hotel?" --budget 1000 --scorer runs/export --html view.html --color
   cat chat.json | foveate compress - --budget 2000 --counter tiktoken:o200k_base --trace trace.json > packed.json
+  foveate compress chat.json --budget 2000 --summarizer llm --llm-base-url http://localhost:8000/v1 --llm-model my-model
 """
 
 
@@ -59,10 +65,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--render", choices=get_args(RendererName), default="chat", help="messages or one text")
     parser.add_argument(
         "--summarizer",
-        choices=("heuristic", "heuristic-loose", "none"),
+        choices=("heuristic", "heuristic-loose", "llm", "none"),
         default="heuristic",
         help="how turns are shortened (default heuristic: facts survive, or the turn is not shortened)",
     )
+    parser.add_argument("--llm-base-url", metavar="URL", help="for llm: what stands before /chat/completions")
+    parser.add_argument("--llm-model", metavar="NAME", help="for llm: the model, as the endpoint calls it")
+    parser.add_argument("--llm-key-env", metavar="VAR", help="for llm: the environment variable that holds the key")
     parser.add_argument("--format", choices=("messages", "text"), default="messages", help="what goes to stdout")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="write every decision as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page to look at")
@@ -71,11 +80,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Packs, and writes what was asked for."""
+    counter = pick_counter(args.counter)
     manager = FocusManager(
         args.scorer,
-        counter=args.counter,
+        counter=counter,
         renderer=args.render,
-        summarizer=None if args.summarizer == "none" else args.summarizer,
+        summarizer=_summarizer(args, counter),
         policy=args.policy,
         reserve=args.reserve,
     )
@@ -95,6 +105,19 @@ def run(args: argparse.Namespace) -> int:
     _print(args, view)
     print(f"foveate: {summary(view)}", file=sys.stderr)
     return 0
+
+
+def _summarizer(args: argparse.Namespace, counter: TokenCounter) -> SummarizerName | Summarizer | None:
+    endpoint = {"--llm-base-url": args.llm_base_url, "--llm-model": args.llm_model, "--llm-key-env": args.llm_key_env}
+    given = [option for option, value in endpoint.items() if value is not None]
+    if args.summarizer != "llm":
+        if given:
+            raise ConfigError(f"{given[0]} says nothing without --summarizer llm: add that, or leave it out")
+        return None if args.summarizer == "none" else args.summarizer
+    for option in ("--llm-base-url", "--llm-model"):
+        if option not in given:
+            raise ConfigError(f"--summarizer llm needs {option}: give --llm-base-url URL and --llm-model NAME")
+    return LlmSummarizer(LlmConfig(args.llm_base_url, args.llm_model, args.llm_key_env), counter)
 
 
 def _read(name: str) -> tuple[Turn, ...]:

@@ -166,7 +166,7 @@ def pick_summarizer(spec: SummarizerName | Summarizer | None, counter: TokenCoun
         case "heuristic-loose":
             return HeuristicCompressor(counter, strict=False)
         case str():
-            raise ConfigError(f"no summarizer {spec!r}: give 'heuristic', 'heuristic-loose' or None")
+            raise ConfigError(f"no summarizer {spec!r}: give 'heuristic', 'heuristic-loose', an LlmSummarizer or None")
         case None:
             return None
         case _:

@@ -63,7 +63,8 @@ class FocusManager:
         counter: how tokens are counted. "cautious" needs nothing and over-counts; give the reader's own tokenizer where
             you can: a counter, "tiktoken:<encoding>", or the path of a tokenizer.json.
         renderer: "chat" for OpenAI messages, "transcript" for one text, or a renderer.
-        summarizer: makes the COMPRESSED form: "heuristic", "heuristic-loose", a summarizer, or None for none.
+        summarizer: makes the COMPRESSED form: "heuristic", "heuristic-loose", a summarizer such as
+            `summarizers.llm.LlmSummarizer`, or None for none.
         importance: the class of each turn where the scorer has no opinion, as trained ones have none: a CRITICAL turn
             (an allergy, a hard constraint) is then under the packer's guard. None takes every turn for RELEVANT.
         policy: how turns are chosen; None takes the scorer's.
