@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from foveate.core.schema import Conversation, Query, Turn
     from foveate.core.tiers import Importance, Thresholds, Tier
     from foveate.memory import FocusManager
+    from foveate.summarizers.retention import audit
 
 __version__ = "0.1.0"
 
@@ -33,6 +34,7 @@ __all__ = [
     "Tier",
     "Turn",
     "__version__",
+    "audit",
 ]
 
 _HOME = {
@@ -49,6 +51,7 @@ _HOME = {
     "Thresholds": "foveate.core.tiers",
     "Tier": "foveate.core.tiers",
     "Turn": "foveate.core.schema",
+    "audit": "foveate.summarizers.retention",
 }
 
 

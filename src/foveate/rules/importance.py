@@ -68,6 +68,12 @@ _GENERIC = (
     r"(?:\w+ ){0,2}(?:allerg|intoleran|diabet|asthma|epilep|diagnos|pregnant|cancer|hypertension|medicat)",
 )
 
+MEDICATIONS = (
+    *("insulin", "warfarin", "blood thinners?", "metformin", "statins?", "antidepressants?", "antibiotics"),
+    *("beta[- ]blockers?", "inhaler", "steroids", "opioids?", "ibuprofen", "aspirin", "lithium"),
+)
+"""Patterns of what people say they take, by name."""
+
 _MEDICAL = (
     r"\ballerg(?:y|ies|ic)\b",
     r"\banaphyla\w*",
@@ -85,8 +91,7 @@ _MEDICAL = (
     r"\b(?:has|have|had|with|beat|got|from) (?:\w+ )?cancer\b|\bchemo(?:therapy)?\b",
     r"\b(?:had|has|suffered|having) (?:a |an |another )?(?:\w+ )?(?:stroke|heart attack)\b",
     r"\b(?:i|he|she|they|we|must|to|should|you)\b[^.]{0,25}\b(?:take|takes|took|taking|on|prescribed|need|needs|inject)\b"
-    r"[^.]{0,25}\b(?:insulin|warfarin|blood thinners?|metformin|statins?|antidepressants?|antibiotics|beta[- ]blockers?"
-    r"|inhaler|steroids|opioids?|ibuprofen|aspirin|lithium|medication|medications|meds|medicine)\b",
+    rf"[^.]{{0,25}}\b(?:{'|'.join(MEDICATIONS)}|medication|medications|meds|medicine)\b",
     r"\b(?:take|takes|taking|prescribed|dose|dosage)\b[^.]{0,40}\b\d+(?:[.,]\d+)? ?(?:mg|mcg|µg|milligrams?|units?)\b",
     r"\bprescribed (?:me|him|her|us|them|a|an|some)\b",
     r"\bthroat (?:closed|closes|closing|swell\w*|swollen)\b",
@@ -97,7 +102,7 @@ _MEDICAL = (
 
 # What people do not tolerate: the 14 allergens that European law makes menus declare, further common ones, the drugs of
 # which reactions are most often reported, stings and materials.
-_SUBSTANCES = (
+SUBSTANCES = (
     "peanuts? nuts? almonds? cashews? walnuts? hazelnuts? pecans? pistachios? macadamias? gluten wheat rye "
     "barley oats? milk dairy lactose cheese eggs? fish shellfish seafood prawns? shrimps? crabs? lobsters? "
     "molluscs? mussels? oysters? clams? squid soy soya sesame celery mustard lupin sulphites? sulfites? kiwis? "
@@ -193,7 +198,7 @@ _MEDICAL_RE = _any(_MEDICAL)
 _ORDER_RE = _any(_EMERGENCY + _CONSTRAINT + _REMEMBER)
 _NEAR_DEATH_RE = re.compile(r"\b(?:nearly|almost) (?:died|killed)\b|\bhad a reaction\b", re.IGNORECASE)
 _DANGER_RE, _HARM_RE = _any(_DANGER), _any(_HARMS)
-_SUBSTANCE_RE = _any([rf"\b{name}\b" for name in _SUBSTANCES])
+_SUBSTANCE_RE = _any([rf"\b{name}\b" for name in SUBSTANCES])
 
 
 @dataclass(frozen=True, slots=True)

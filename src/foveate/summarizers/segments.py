@@ -8,7 +8,8 @@ address or code.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,7 +18,7 @@ from sentencex.sentencex import segment
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
-_FENCE = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n.*?(?:^[ \t]*\1[ \t]*(?:\n|\Z)|\Z)", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n.*?(?:^[ \t]*\1[ \t]*(?:\n|\Z)|\Z)", re.MULTILINE | re.DOTALL)
 _WHOLE_LINE = re.compile(r"^(?:[ \t]*(?:[-*+•–]|\(?(?:\d{1,3}|[A-Za-z])[.)])[ \t]+\S|[ \t]*\|| {4,}\S|\t+\S)")
 _CLAUSE_END = re.compile(
     rf"[;；，]\s*|:\s+|[ \t]+[—–][ \t]+|,\s+(?=(?:and|but|so|because|which|while|although|though|since|when|where|if"
@@ -46,7 +47,7 @@ def sentences(text: str) -> list[Span]:
     """Code blocks, list items and table rows whole, and the sentences of the rest, in order."""
     spans: list[Span] = []
     position = 0
-    for fence in _FENCE.finditer(text):
+    for fence in FENCE.finditer(text):
         spans.extend(_prose(text, position, fence.start()))
         spans.append(Span(fence.start(), fence.end(), code=True))
         position = fence.end()
@@ -67,6 +68,22 @@ def clauses(text: str, span: Span) -> list[Span]:
     cuts = [0, *(end for end in ends if end < len(sentence)), len(sentence)]
     parts = [Span(span.start + a, span.start + b) for a, b in pairwise(cuts) if a < b]
     return _joined_blanks(text, parts)
+
+
+def written(text: str, spans: Sequence[Span]) -> str:
+    """Some spans of a text in its order as one text, each that begins a line on a line of its own."""
+    pieces: list[str] = []
+    for span in spans:
+        if pieces and text[span.start - 1 : span.start] == "\n" and not pieces[-1].endswith("\n"):
+            pieces.append("\n")
+        pieces.append(text[span.start : span.end])
+    return "".join(pieces).strip()
+
+
+def touched(spans: Sequence[Span], start: int, end: int) -> range:
+    """The indices of the spans that text[start:end] lies in; `spans` cover the text in order."""
+    first = bisect_right(spans, start, key=lambda span: span.start) - 1
+    return range(max(first, 0), bisect_left(spans, end, key=lambda span: span.start))
 
 
 def _prose(text: str, start: int, end: int) -> Iterator[Span]:
