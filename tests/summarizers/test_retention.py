@@ -371,6 +371,22 @@ def test_what_was_planted_is_read_in_every_guarded_form(pieces: list[str], inner
         assert "$99" not in found.text
 
 
+@settings(max_examples=400, deadline=None)
+@given(pieces=CLEAN, limit=st.integers(0, 400), hint=st.sampled_from(["", "lake", "花生"]))
+def test_a_strict_extract_keeps_what_was_planted(pieces: list[str], limit: int, hint: str) -> None:
+    found = HeuristicCompressor(CHARACTERS).compress("".join(pieces), limit, hint)
+    for piece in pieces if found else ():
+        assert found is not None
+        assert all(fact in found.text for fact in PLANTED.get(piece, ())), piece
+
+
+@settings(max_examples=400, deadline=None)
+@given(text=TEXTS, limit=st.integers(0, 400), hint=st.sampled_from(["", "lake", "花生"]))
+def test_a_strict_extract_passes_its_audit(text: str, limit: int, hint: str) -> None:
+    found = HeuristicCompressor(CHARACTERS).compress(text, limit, hint)
+    assert found is None or audit(text, found.text).holds
+
+
 @dataclass(frozen=True)
 class Says:
     text: str | None

@@ -8,7 +8,6 @@ Nothing is ever cut below a clause.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,31 +16,18 @@ from foveate.core.tiers import Importance
 from foveate.core.tokens import TokenCounter
 from foveate.rules.importance import classify_text
 from foveate.signals.lexical import content_terms
-from foveate.summarizers.segments import Span, clauses, sentences, words
-
-_ARTICLES = frozenset({"a", "an", "the", "and"})
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|unless|except|avoid\w*|allerg\w+|stop(?:ped)?)\b"
-    r"|n['’]t\b|[不没沒無无別别未勿]|ない|ません",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|half|twice"
-    r"|january|february|april|june|july|august|september|october|november|december"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|today|tomorrow|tonight|yesterday)\b|\b(?:March|May)\b",
-    re.IGNORECASE,
-)
-_IDENTIFIER = re.compile(r"`[^`\n]+`|\w(?:://|@)\w|\b\w*[a-z][A-Z]\w*|\b\w+_\w+|[A-Za-z]:\\\S+|(?<!\S)(?:\.{0,2}/)\S+")
-_NAME = re.compile(r"(?:(?<=[^\W\d_] )|(?<=[^\W\d_][,;:] ))(?!I\b|I['’])[A-Z][^\W\d_]*(?:['’-][^\W\d_]+)*")
+from foveate.summarizers.facts import Fact, FactKind, facts
+from foveate.summarizers.retention import retained
+from foveate.summarizers.segments import Span, clauses, sentences, touched, words, written
 
 
 @dataclass(frozen=True, slots=True)
 class HeuristicCompressor:
     """Extracts whole sentences, or clauses of sentences that are too long, within a token limit.
 
-    With `strict`, an extract that would lose a number, date, name, negation, identifier or piece of code is not
-    offered: the spans that hold them are kept first, and where those alone do not fit the answer is None. Without
-    it, as in AFM, only rank decides, and spans are still never cut.
+    With `strict`, an extract that would lose a fact (a number, date, name, negation, allergy, identifier, code: see
+    `facts`) is not offered: the spans that hold them are kept first, and where those alone do not fit the answer is
+    None. Without it, as in AFM, only rank decides, and spans are still never cut.
 
     Attributes:
         counter: the counter `max_tokens` is meant in.
@@ -66,8 +52,8 @@ class HeuristicCompressor:
         kept = self._fitting(text, units, order, max_tokens)
         if not kept:
             return None
-        extract = _written(text, units, kept)
-        return Compressed(extract, _retention(text, extract))
+        extract = written(text, [units[i] for i in kept])
+        return Compressed(extract, retained(text, extract))
 
     def _units(self, text: str, max_tokens: int) -> list[Span]:
         """Sentences; those above half the limit in clauses."""
@@ -95,7 +81,7 @@ class HeuristicCompressor:
         return sorted(chosen)
 
     def _fits(self, text: str, units: Sequence[Span], kept: Sequence[int], max_tokens: int) -> bool:
-        return self.counter.count(_written(text, units, sorted(kept))) <= max_tokens
+        return self.counter.count(written(text, [units[i] for i in sorted(kept)])) <= max_tokens
 
 
 def _ranked(text: str, units: Sequence[Span], hint: str) -> list[int]:
@@ -117,34 +103,15 @@ def _score(unit: str, wanted: frozenset[str], position: int) -> float:
 
 def _required(text: str, units: Sequence[Span], order: Sequence[int]) -> list[int]:
     """The units that hold what must survive, in order of rank; a name is held by the best unit that says it."""
-    required = [i for i in order if _holds_fact(text, units[i])]
-    said = {name for i in required for name in _names(text, units[i])}
+    held: list[list[Fact]] = [[] for _ in units]
+    for fact in facts(text):
+        for i in touched(units, fact.start, fact.end):
+            held[i].append(fact)
+    required = [i for i in order if units[i].code or any(fact.kind is not FactKind.NAME for fact in held[i])]
+    said = {fact.key for i in required for fact in held[i]}
     for i in order:
-        new = _names(text, units[i]) - said
-        if new and i not in required:
+        new = {fact.key for fact in held[i]} - said
+        if new:
             required.append(i)
             said |= new
     return required
-
-
-def _holds_fact(text: str, unit: Span) -> bool:
-    part = text[unit.start : unit.end]
-    return unit.code or any(pattern.search(part) for pattern in (_NEGATION, _NUMBER, _IDENTIFIER))
-
-
-def _names(text: str, unit: Span) -> set[str]:
-    """Capitalised words that do not open the unit; a pleasantry ("Thanks, Mel!") names no one worth keeping."""
-    part = text[unit.start : unit.end]
-    found = set(_NAME.findall(part))
-    return set() if found and classify_text(part) is Importance.TRIVIAL else found
-
-
-def _written(text: str, units: Sequence[Span], kept: Sequence[int]) -> str:
-    return "".join(text[units[i].start : units[i].end] for i in kept).strip()
-
-
-def _retention(text: str, extract: str) -> float:
-    """Share of the source's words, articles and "and" apart, that the extract still says."""
-    whole = [w for w in words(text) if w not in _ARTICLES]
-    rest = [w for w in words(extract) if w not in _ARTICLES]
-    return min(1.0, len(rest) / len(whole)) if whole else 1.0
