@@ -406,7 +406,9 @@ SOURCE = (
     ("form", "limit", "result"),
     [
         ("It was fun.", 100, "I do not eat meat, Bob left at 5 pm. It was fun."),
-        ("It was fun.", 47, None),
+        ("It was fun.", 47, "I do not eat meat, Bob left at 5 pm."),
+        ("It was fun.", 35, None),
+        ("We had a long and lovely evening by the lake. It was fun.", 60, "I do not eat meat, Bob left at 5 pm."),
         ("A nice evening", 100, "A nice evening\nI do not eat meat, Bob left at 5 pm."),
         ("I do not eat meat. Bob left at 5 pm", 100, "I do not eat meat. Bob left at 5 pm"),
         ("I do not eat meat. Bob left at 5 pm", 34, None),
@@ -438,7 +440,7 @@ def test_a_guard_is_a_summarizer_and_says_so() -> None:
     guard = GuardedSummarizer(HeuristicCompressor(CHARACTERS, strict=False), CHARACTERS)
     assert isinstance(guard, Summarizer)
     assert guard.name == "heuristic-loose+guard"
-    found = guard.compress(SOURCE, 110, "lake")
+    found = guard.compress(SOURCE, 90, "lake")
     assert found is not None
     assert {"not", "5", "Bob"} <= set(found.text.split())
 

@@ -101,8 +101,8 @@ class GuardedSummarizer:
     Attributes:
         inner: whose forms are checked; with the same counter.
         counter: the counter `max_tokens` is meant in.
-        repair: whether the clauses of the source that hold what was lost are put back first: in their order where the
-            form is made of the source's clauses, on a line after it elsewhere.
+        repair: whether the clauses of the source that hold what was lost are put back first: on a line after the form;
+            or in their order, where it is made of the source's clauses, and those without a fact give way from the end.
     """
 
     inner: Summarizer
@@ -123,9 +123,26 @@ class GuardedSummarizer:
             return None
         seen = audit(text, found.text)
         if seen.lost and self.repair and not seen.added:
-            whole = _repaired(text, found.text, seen.lost)
+            whole = self._repaired(text, found.text, seen, max_tokens)
             found, seen = Compressed(whole, retained(text, whole)), audit(text, whole)
         return self._bounded(text, found, max_tokens) if seen.holds else None
+
+    def _repaired(self, text: str, form: str, seen: Audit, max_tokens: int) -> str:
+        """The form with the clauses of the text that hold what was lost."""
+        units = [clause for sentence in sentences(text) for clause in clauses(text, sentence)]
+        missing = _holders(units, seen.lost)
+        kept = _kept(text, units, form)
+        if kept is None:
+            return f"{form.rstrip()}\n{_joined(text, units, missing)}"
+        telling = {i for fact in seen.facts for i in touched(units, fact.start, fact.end)}
+        cost = {i: max(1, self.counter.count(text[units[i].start : units[i].end])) for i in missing.union(kept)}
+        spare = [i for i in kept if i not in telling]
+        over = sum(cost.values()) - max_tokens
+        while spare and over > 0:
+            over -= cost.pop(spare.pop())
+        while spare and self.counter.count(_joined(text, units, cost)) > max_tokens:
+            del cost[spare.pop()]
+        return _joined(text, units, cost)
 
     def _bounded(self, text: str, found: Compressed, max_tokens: int) -> Compressed | None:
         tokens, whole = self.counter.count(found.text), self.counter.count(text)
@@ -147,16 +164,6 @@ def _is_part(parts: re.Match[str], key: str) -> bool:
     return whole is not None and all(
         part in {None, other} for part, other in zip(parts.groups(), whole.groups(), strict=True)
     )
-
-
-def _repaired(text: str, form: str, lost: Sequence[Fact]) -> str:
-    """The form with the clauses of the text that hold what was lost."""
-    units = [clause for sentence in sentences(text) for clause in clauses(text, sentence)]
-    missing = _holders(units, lost)
-    kept = _kept(text, units, form)
-    if kept is None:
-        return f"{form.rstrip()}\n{written(text, [units[i] for i in sorted(missing)])}"
-    return written(text, [units[i] for i in sorted(missing.union(kept))])
 
 
 def _holders(units: Sequence[Span], lost: Sequence[Fact]) -> set[int]:
@@ -183,3 +190,7 @@ def _kept(text: str, units: Sequence[Span], form: str) -> list[int] | None:
             kept.append(i)
             position += len(piece)
     return kept if not form[position:].strip() else None
+
+
+def _joined(text: str, units: Sequence[Span], kept: Collection[int]) -> str:
+    return written(text, [units[i] for i in sorted(kept)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from foveate.core.tiers import Importance
 from foveate.rules.importance import classify_text
@@ -136,8 +136,3 @@ def _sentence(text: str, position: int) -> re.Match[str]:
 
 def _is_idle(sentence: str) -> bool:
     return TAKEN not in sentence and classify_text(sentence) is Importance.TRIVIAL
-
-
-def quoted(tokens: Sequence[Word]) -> frozenset[str]:
-    """The words of a text in lower case, with and without the possessive."""
-    return frozenset(w.low for w in tokens) | frozenset(w.low.removesuffix("'s") for w in tokens)
