@@ -165,7 +165,6 @@ class ObjectiveConfig:
     """
 
     task: Literal["evidence", "reader", "both"] = "evidence"
-    task: Literal["evidence", "reader", "both"] = "evidence"
     listwise: float = 1.0
     binary: float = 0.5
     packing: float = 0.25
